@@ -1,0 +1,1 @@
+"""Kinds of arrays that give the one text another meaning: tolerance, device rules, cost."""

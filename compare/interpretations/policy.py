@@ -1,0 +1,73 @@
+"""Rounding policies: where a legal implementation in a given dtype may round, and by how much."""
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rounding that an implementation in one dtype is allowed.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        The dtype of stored values and of product operands.
+    store : float
+        Variance of storing a value, relative to its square: a rounding error is uniform in [-u, u], so u²/3.
+    accumulate : float
+        The same for one addition inside a sum or product; 16-bit dtypes accumulate in float32.
+    subnormal : float
+        Absolute variance of storing: a twelfth of the square of the smallest subnormal.
+    """
+
+    dtype: np.dtype
+    store: float
+    accumulate: float
+    subnormal: float
+
+
+def _policy(dtype, accumulator=None):
+    info = ml_dtypes.finfo(dtype)
+    unit = float(info.eps) / 2
+    accumulation_unit = float(ml_dtypes.finfo(accumulator or dtype).eps) / 2
+    # Scaled in extended precision: the square of float64's smallest subnormal is below float64's range.
+    quantum = np.longdouble(info.smallest_subnormal)
+    return Policy(np.dtype(dtype), unit**2 / 3, accumulation_unit**2 / 3, quantum**2 / 12)
+
+
+POLICIES = {
+    policy.dtype: policy
+    for policy in (
+        _policy(np.float64),
+        _policy(np.float32),
+        _policy(np.float16, np.float32),
+        _policy(ml_dtypes.bfloat16, np.float32),
+    )
+}
+
+
+def policy_for(dtype):
+    """Look up the policy of a dtype.
+
+    Parameters
+    ----------
+    dtype : dtype
+        One of float64, float32, float16, bfloat16.
+
+    Returns
+    -------
+    Policy
+        Its rounding policy.
+
+    Raises
+    ------
+    ValueError
+        For a dtype without one.
+    """
+    try:
+        return POLICIES[np.dtype(dtype)]
+    except KeyError:
+        known = ", ".join(d.name for d in POLICIES)
+        raise ValueError(f"dtype must be one of {known}, got {dtype}") from None

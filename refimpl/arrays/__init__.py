@@ -1,0 +1,43 @@
+"""Arrays: which library is in use, which of its words we may use, and how we refuse bad input."""
+
+from refimpl.arrays.backend import asarray, backend, default_backend
+from refimpl.arrays.check import (
+    check_boolean,
+    check_broadcastable,
+    check_floating,
+    check_ids,
+    check_params,
+    check_rank,
+    check_setting,
+    check_shape,
+)
+from refimpl.arrays.namespace import array_namespace
+from refimpl.arrays.narrow import Narrow, narrow
+from refimpl.arrays.params import add_prefix, merge, pick, scope
+from refimpl.arrays.special import erf, logsumexp, scatter_add
+from refimpl.arrays.vocabulary import VOCABULARY
+
+__all__ = [
+    "VOCABULARY",
+    "Narrow",
+    "add_prefix",
+    "array_namespace",
+    "asarray",
+    "backend",
+    "check_boolean",
+    "check_broadcastable",
+    "check_floating",
+    "check_ids",
+    "check_params",
+    "check_rank",
+    "check_setting",
+    "check_shape",
+    "default_backend",
+    "erf",
+    "logsumexp",
+    "merge",
+    "narrow",
+    "pick",
+    "scatter_add",
+    "scope",
+]

@@ -1,0 +1,209 @@
+"""Checks that refuse bad input by naming the argument, what was expected, and what came."""
+
+from refimpl.arrays.namespace import array_namespace
+
+
+def check_shape(name, array, expected):
+    """Require a shape.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    array : array
+        The array to look at.
+    expected : tuple of (int or None)
+        The shape; None stands for any length.
+
+    Raises
+    ------
+    ValueError
+        If the shape differs.
+    """
+    expected = tuple(expected)
+    fits = len(array.shape) == len(expected) and all(
+        want is None or want == got for want, got in zip(expected, array.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name} must have shape {_shape_text(expected)}, got {_shape_text(array.shape)}")
+
+
+def check_rank(name, array, at_least):
+    """Require a number of axes.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    array : array
+        The array to look at.
+    at_least : int
+        The smallest number of axes allowed.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer axes.
+    """
+    if array.ndim < at_least:
+        raise ValueError(f"{name} must have at least {at_least} axes, got shape {_shape_text(array.shape)}")
+
+
+def check_floating(**arrays):
+    """Require floating (or, for complex step, complex) arrays that all have the same dtype.
+
+    Parameters
+    ----------
+    **arrays : array, dict of array or None
+        The arrays by argument name; the entries of a dict are checked under ``name[key]``.
+
+    Raises
+    ------
+    TypeError
+        If an array is not floating, or two dtypes differ: no component silently promotes.
+    """
+    first = None
+    for name, array in _named(arrays):
+        # ml_dtypes.bfloat16 has kind "V", so the kind alone does not tell.
+        if array.dtype.kind in "biu":
+            raise TypeError(f"{name} must be a floating array, got dtype {array.dtype}")
+        if first is None:
+            first = (name, array.dtype)
+        elif array.dtype != first[1]:
+            raise TypeError(f"{name} must have the dtype of {first[0]}, {first[1]}, got {array.dtype}")
+
+
+def check_boolean(**masks):
+    """Require boolean masks.
+
+    Parameters
+    ----------
+    **masks : array or None
+        The masks by argument name.
+
+    Raises
+    ------
+    TypeError
+        If a mask is not boolean: a float mask is added to scores, never read as a boolean.
+    """
+    for name, mask in _named(masks):
+        if mask.dtype.kind != "b":
+            raise TypeError(f"{name} must be a boolean array (True attends, or keeps), got dtype {mask.dtype}")
+
+
+def check_ids(name, ids, n):
+    """Require integer ids in [0, n).
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    ids : array of int, shape (...)
+        The ids.
+    n : int
+        The number of rows they may point to.
+
+    Raises
+    ------
+    TypeError
+        If the ids are not integers.
+    ValueError
+        If an id is out of range; libraries disagree here (NumPy wraps negative ids, CuPy wraps all).
+    """
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be an integer array, got dtype {ids.dtype}")
+    if 0 in ids.shape:
+        return
+    xp = array_namespace(ids)
+    lowest, highest = int(xp.min(ids)), int(xp.max(ids))
+    if lowest < 0 or highest >= n:
+        raise ValueError(f"{name} must lie in [0, {n}), got values from {lowest} to {highest}")
+
+
+def check_broadcastable(name, array, shape):
+    """Require that an array broadcasts to a shape without enlarging it.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    array : array
+        The array to look at.
+    shape : tuple of int
+        The shape to broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    got = array.shape
+    aligned = zip(reversed(got), reversed(shape), strict=False)
+    if len(got) > len(shape) or any(size not in (1, want) for size, want in aligned):
+        raise ValueError(f"{name} must broadcast to {_shape_text(shape)}, got {_shape_text(got)}")
+
+
+def check_params(params, required, optional=()):
+    """Require exactly the keys a component knows.
+
+    Parameters
+    ----------
+    params : dict of array
+        Flat parameters.
+    required : iterable of str
+        The keys that must be there.
+    optional : iterable of str, optional
+        The keys that may be there (an absent bias is an absent key).
+
+    Raises
+    ------
+    TypeError
+        If `params` is no dict.
+    ValueError
+        If a key is missing or unknown; an unknown key would be a parameter without a gradient.
+    """
+    if not isinstance(params, dict):
+        raise TypeError(f"params must be a dict of arrays, got {type(params).__name__}")
+    required, optional = set(required), set(optional)
+    missing = sorted(required - params.keys())
+    unknown = sorted(params.keys() - required - optional)
+    if missing or unknown:
+        known = sorted(required) + [f"{key} (optional)" for key in sorted(optional)]
+        got = ", ".join(sorted(params)) or "none"
+        raise ValueError(f"params must have the keys {', '.join(known)}, got {got}")
+
+
+def check_setting(name, value, fits, expected):
+    """Require a setting to be sensible.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : object
+        What came.
+    fits : bool
+        Whether it is right.
+    expected : str
+        What would have been right, such as ``"in [0, 1)"``.
+
+    Raises
+    ------
+    ValueError
+        If it does not fit.
+    """
+    if not fits:
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
+
+
+def _named(arrays):
+    for name, value in arrays.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}[{key!r}]", item) for key, item in value.items())
+        elif value is not None:
+            yield name, value
+
+
+def _shape_text(shape):
+    sizes = ["any" if size is None else str(size) for size in shape]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
