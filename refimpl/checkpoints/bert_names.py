@@ -1,0 +1,117 @@
+"""The name map between a Hugging Face BERT and our parameters, as one table."""
+
+import numpy as np
+
+from refimpl.checkpoints.name_map import Row
+
+# group, our key, their names stacked along the first axis, the shape of each of theirs by BertConfig fields
+TABLE = [
+    ("encoder", "embeddings.token.weight", "embeddings.word_embeddings.weight", "vocab_size d_model"),
+    ("encoder", "embeddings.position.weight", "embeddings.position_embeddings.weight", "n_position d_model"),
+    ("encoder", "embeddings.segment.weight", "embeddings.token_type_embeddings.weight", "n_segment d_model"),
+    ("encoder", "embeddings.norm.weight", "embeddings.LayerNorm.weight", "d_model"),
+    ("encoder", "embeddings.norm.bias", "embeddings.LayerNorm.bias", "d_model"),
+    ("pooler", "pooler.weight", "pooler.dense.weight", "d_model d_model"),
+    ("pooler", "pooler.bias", "pooler.dense.bias", "d_model"),
+    ("mlm", "mlm.dense.weight", "cls.predictions.transform.dense.weight", "d_model d_model"),
+    ("mlm", "mlm.dense.bias", "cls.predictions.transform.dense.bias", "d_model"),
+    ("mlm", "mlm.norm.weight", "cls.predictions.transform.LayerNorm.weight", "d_model"),
+    ("mlm", "mlm.norm.bias", "cls.predictions.transform.LayerNorm.bias", "d_model"),
+    ("mlm", "mlm.decoder.bias", "cls.predictions.bias", "vocab_size"),
+    ("nsp", "nsp.weight", "cls.seq_relationship.weight", "2 d_model"),
+    ("nsp", "nsp.bias", "cls.seq_relationship.bias", "2"),
+    ("classifier", "classifier.weight", "classifier.weight", "n_label d_model"),
+    ("classifier", "classifier.bias", "classifier.bias", "n_label"),
+]
+
+# The same for one encoder block: ours under encoder.layers.{i}, theirs under encoder.layer.{i}
+Q, K, V = (f"attention.self.{name}" for name in ("query", "key", "value"))
+LAYER_TABLE = [
+    ("self_attn.in_proj_weight", f"{Q}.weight {K}.weight {V}.weight", "d_model d_model"),
+    ("self_attn.in_proj_bias", f"{Q}.bias {K}.bias {V}.bias", "d_model"),
+    ("self_attn.out_proj.weight", "attention.output.dense.weight", "d_model d_model"),
+    ("self_attn.out_proj.bias", "attention.output.dense.bias", "d_model"),
+    ("norm1.weight", "attention.output.LayerNorm.weight", "d_model"),
+    ("norm1.bias", "attention.output.LayerNorm.bias", "d_model"),
+    ("linear1.weight", "intermediate.dense.weight", "d_ff d_model"),
+    ("linear1.bias", "intermediate.dense.bias", "d_ff"),
+    ("linear2.weight", "output.dense.weight", "d_model d_ff"),
+    ("linear2.bias", "output.dense.bias", "d_model"),
+    ("norm2.weight", "output.LayerNorm.weight", "d_model"),
+    ("norm2.bias", "output.LayerNorm.bias", "d_model"),
+]
+
+REQUIRED = {"encoder"}
+HEADS = {"mlm", "nsp", "classifier"}
+HEAD_NAMES = ("cls.", "classifier.")
+PREFIX = "bert."  # in front of every name but those of the heads, in a model that has heads
+OLD_ENDINGS = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
+# A second name of the same array; a file holds one of the two, or both.
+TIED = {
+    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+# Constants that older versions saved beside the weights, and what makes them: no part of the model's weights.
+CONSTANTS = {"embeddings.position_ids": np.arange, "embeddings.token_type_ids": np.zeros}
+
+# The class of `transformers` that has exactly these groups beside the encoder.
+ARCHITECTURES = {
+    frozenset(): "BertModel",
+    frozenset({"pooler"}): "BertModel",
+    frozenset({"mlm"}): "BertForMaskedLM",
+    frozenset({"pooler", "nsp"}): "BertForNextSentencePrediction",
+    frozenset({"pooler", "mlm", "nsp"}): "BertForPreTraining",
+    frozenset({"pooler", "classifier"}): "BertForSequenceClassification",
+}
+
+
+def bert_rows(config, prefix=""):
+    """Fill the table with the sizes of a model.
+
+    Parameters
+    ----------
+    config : refimpl.models.bert_config.BertConfig
+        The sizes.
+    prefix : str
+        What stands in front of their names, those of the heads excepted.
+
+    Returns
+    -------
+    list of Row
+        One row for each of our parameters, those of every head included.
+    """
+    lines = TABLE + [
+        ("encoder", f"encoder.layers.{i}.{ours}", _each(f"encoder.layer.{i}.", theirs), sizes)
+        for i in range(config.n_layer)
+        for ours, theirs, sizes in LAYER_TABLE
+    ]
+    return [
+        Row(ours, tuple(with_prefix(prefix, name) for name in theirs.split()), _shape(config, sizes), group)
+        for group, ours, theirs, sizes in lines
+    ]
+
+
+def with_prefix(prefix, name):
+    """Put the prefix in front of a name, unless it belongs to a head.
+
+    Parameters
+    ----------
+    prefix : str
+        The prefix.
+    name : str
+        A Hugging Face name without prefix.
+
+    Returns
+    -------
+    str
+        The full name.
+    """
+    return name if name.startswith(HEAD_NAMES) else prefix + name
+
+
+def _each(prefix, names):
+    return " ".join(prefix + name for name in names.split())
+
+
+def _shape(config, sizes):
+    return tuple(int(size) if size.isdigit() else getattr(config, size) for size in sizes.split())

@@ -1,0 +1,60 @@
+"""Pickles are never read: unpickling runs whatever program the file holds."""
+
+import re
+import shlex
+from pathlib import Path
+
+from refimpl.checkpoints.errors import CheckpointError
+
+SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+ZIP = b"PK\x03\x04"  # `torch.save` wraps a pickle in a zip archive
+PICKLE = re.compile(rb"\x80[\x02-\x05].{6}[^{]", re.DOTALL)  # a safetensors file has a { in that place
+SAFE_NAMES = {"pytorch_model.bin": "model.safetensors"}  # the standard names inside a model's folder
+
+CONVERT = (
+    "import sys, torch; from safetensors.torch import save_file; "
+    "weights = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
+    "save_file({name: w.clone().contiguous() for name, w in weights.items()}, sys.argv[2], {'format': 'pt'})"
+)
+
+
+def refuse_pickle(path, head):
+    """Refuse a file that is a pickle by name or by content.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    head : bytes
+        Its first bytes, at least nine where it has them.
+
+    Raises
+    ------
+    CheckpointError
+        If it is a pickle; the message names the risk and the command that converts it.
+    """
+    if path.suffix.lower() in SUFFIXES or head.startswith(ZIP) or PICKLE.match(head):
+        raise pickle_refusal(path)
+
+
+def pickle_refusal(path):
+    """Compose the error that refuses a pickle.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+
+    Returns
+    -------
+    CheckpointError
+        The error, for the caller to raise.
+    """
+    path = Path(path)
+    target = path.with_name(SAFE_NAMES.get(path.name, path.stem + ".safetensors"))
+    command = f"python -c {shlex.quote(CONVERT)} {shlex.quote(str(path))} {shlex.quote(str(target))}"
+    return CheckpointError(
+        f"{path}: expected a safetensors file, got a Python pickle. Loading a pickle can run any program "
+        "hidden in it, so it is never read here. If you trust where it came from, convert it once, with "
+        f"weights_only=True, which lets it build tensors only: {command}"
+    )
