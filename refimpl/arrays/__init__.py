@@ -14,6 +14,7 @@ from refimpl.arrays.check import (
 from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
 from refimpl.arrays.params import add_prefix, merge, pick, scope
+from refimpl.arrays.shape import sum_to
 from refimpl.arrays.special import erf, logsumexp, scatter_add
 from refimpl.arrays.vocabulary import VOCABULARY
 
@@ -40,4 +41,5 @@ __all__ = [
     "pick",
     "scatter_add",
     "scope",
+    "sum_to",
 ]

@@ -1,0 +1,1 @@
+"""Blocks: what layers and attention add up to."""

@@ -1,0 +1,51 @@
+"""Position-wise feed-forward network (Vaswani et al. 2017, arXiv:1706.03762, eq. 2)."""
+
+from refimpl.arrays import add_prefix, check_params, merge, scope
+from refimpl.layers.activation import activation_named
+from refimpl.layers.linear import linear
+
+FEED_KEYS = ("linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias")
+
+
+def feed_forward(x, params, *, activation="relu"):
+    """Widen every feature vector, bend it, and narrow it again.
+
+    Parameters
+    ----------
+    x : array, shape (..., d_model)
+        Feature vectors.
+    params : dict of array
+        ``linear1.weight`` (d_ff, d_model), ``linear2.weight`` (d_model, d_ff) and, optionally, ``linear1.bias`` and
+        ``linear2.bias``, as in `torch.nn.TransformerEncoderLayer`.
+    activation : {"relu", "gelu", "gelu_tanh", "tanh"}, optional
+        What bends.
+
+    Returns
+    -------
+    y : array, shape (..., d_model)
+        ``activation(x W1' + b1) W2' + b2``.
+    pullback : callable
+        Maps dy to ``(dx, dparams)``.
+
+    Raises
+    ------
+    ValueError
+        If a shape, a parameter name or the activation does not fit.
+
+    References
+    ----------
+    Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, eq. 2.
+    """
+    check_params(params, ["linear1.weight", "linear2.weight"], FEED_KEYS)
+    bend = activation_named(activation)
+    wide, linear1_pullback = linear(x, scope(params, "linear1."))
+    bent, bend_pullback = bend(wide)
+    y, linear2_pullback = linear(bent, scope(params, "linear2."))
+
+    def pullback(dy):
+        dbent, dlinear2 = linear2_pullback(dy)
+        (dwide,) = bend_pullback(dbent)
+        dx, dlinear1 = linear1_pullback(dwide)
+        return dx, merge(add_prefix("linear1.", dlinear1), add_prefix("linear2.", dlinear2))
+
+    return y, pullback
