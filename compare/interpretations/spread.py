@@ -86,7 +86,9 @@ class Spread:
             kept = self.value.astype(dtype if dtype.kind in "iub" else np.float64)
             return Spread(kept, None, dtype)
         narrower = policy_for(dtype).store > policy_for(self.dtype).store
-        return stored(self.value, variance_of(self), dtype) if narrower else Spread(self.value, self.variance, dtype)
+        if narrower:
+            return stored(self.value, variance_of(self), dtype)
+        return Spread(self.value, self.variance, dtype)
 
     def __neg__(self):
         return Spread(-self.value, self.variance, self.dtype)
@@ -302,7 +304,9 @@ def lift_constant(x, like):
     if like.dtype.kind in "iub":
         return Spread(np.asarray(x), None, like.dtype if isinstance(x, int) else np.float64)
     value = like.value.dtype.type(x)
-    if float(np.asarray(x, like.dtype)) == x or not math.isfinite(x):
+    with np.errstate(over="ignore"):
+        exact = float(np.asarray(x, like.dtype)) == x or not math.isfinite(x)
+    if exact:
         return Spread(value, None, like.dtype)
     return stored(value, 0.0, like.dtype)
 
@@ -338,7 +342,8 @@ def _multiply(a, b):
 def _divide(a, b):
     with np.errstate(all="ignore"):
         value = a.value / b.value
-        return _elementwise(value, (variance_of(a) + value * value * variance_of(b)) / (b.value * b.value), a, b)
+        variance = (variance_of(a) + value * value * variance_of(b)) / (b.value * b.value)
+        return _elementwise(value, variance, a, b)
 
 
 def _compare(relation, a, b):
@@ -347,7 +352,9 @@ def _compare(relation, a, b):
     variance = variance_of(a) + variance_of(b)
     if not np.any(variance):
         return Spread(value, None, np.bool_)
-    return Spread(value, flip_variance(a.value - b.value, variance), np.bool_)
+    with np.errstate(invalid="ignore"):  # inf - inf: equal, and no rounding changes that
+        difference = a.value - b.value
+    return Spread(value, flip_variance(difference, variance), np.bool_)
 
 
 def flip_variance(difference, variance):

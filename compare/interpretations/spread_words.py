@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 from numpy import bool_, float32, float64, int64  # noqa: F401  (words of the vocabulary)
-from scipy import special
 
 from compare.interpretations.policy import policy_for
 from compare.interpretations.spread import (
@@ -18,7 +17,6 @@ from compare.interpretations.spread import (
     variance_of,
 )
 from refimpl.arrays.special import erf as _erf_of_values
-
 
 # --- elementwise: the variance is multiplied by the square of the derivative -----------------------------
 
@@ -68,7 +66,8 @@ def erf(x):
 def floor(x):
     value = np.floor(x.value)
     nearest = np.round(x.value)
-    return Spread(value, flip_variance(x.value - nearest, np.asarray(variance_of(x))) + np.zeros(x.shape), x.dtype)
+    variance = flip_variance(x.value - nearest, np.asarray(variance_of(x)))
+    return Spread(value, variance + np.zeros(x.shape), x.dtype)
 
 
 def isfinite(x):
@@ -100,7 +99,8 @@ def _accumulation(n_term, squares, value, policy):
 
 
 def sum(x, axis=None, keepdims=False):
-    value = np.sum(x.value, axis=axis, keepdims=keepdims)
+    with np.errstate(all="ignore"):
+        value = np.sum(x.value, axis=axis, keepdims=keepdims)
     if x.dtype.kind in "iub":
         return Spread(value, None, value.dtype)
     n_term = x.size / np.maximum(value.size, 1)
@@ -119,12 +119,14 @@ def mean(x, axis=None, keepdims=False):
 
 
 def cumsum(x, axis=None):
-    value = np.cumsum(x.value, axis=axis)
+    with np.errstate(all="ignore"):
+        value = np.cumsum(x.value, axis=axis)
     if x.dtype.kind in "iub":
         return Spread(value, None, value.dtype)
     inherited = 0.0 if x.variance is None else np.cumsum(x.variance, axis=axis)
     squares = np.cumsum(x.value * x.value, axis=axis)
-    return stored(value, inherited + _accumulation(x.shape[axis], squares, value, policy_for(x.dtype)), x.dtype)
+    own = _accumulation(x.shape[axis], squares, value, policy_for(x.dtype))
+    return stored(value, inherited + own, x.dtype)
 
 
 def matmul(a, b):
@@ -166,8 +168,8 @@ def scatter_add(ids, values, n):
     squares = one_hot.T @ (values.value * values.value)
     inherited = 0.0 if values.variance is None else one_hot.T @ values.variance
     # A row that is hit once is copied, not added.
-    variance = np.where(n_hit > 1, _accumulation(n_hit, squares, value, policy_for(values.dtype)), 0.0) + inherited
-    return stored(value, variance, values.dtype)
+    own = np.where(n_hit > 1, _accumulation(n_hit, squares, value, policy_for(values.dtype)), 0.0)
+    return stored(value, own + inherited, values.dtype)
 
 
 # --- choices: the variance of the element that was chosen -------------------------------------------------

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-from refimpl.arrays.narrow import DTYPES, narrow
 from refimpl.arrays.namespace import array_namespace
+from refimpl.arrays.narrow import DTYPES, narrow
 
 BACKENDS = ("numpy", "cupy")
 

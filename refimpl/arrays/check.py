@@ -88,7 +88,8 @@ def check_boolean(**masks):
     """
     for name, mask in _named(masks):
         if mask.dtype.kind != "b":
-            raise TypeError(f"{name} must be a boolean array (True attends, or keeps), got dtype {mask.dtype}")
+            got = f"got dtype {mask.dtype}"
+            raise TypeError(f"{name} must be a boolean array (True attends, or keeps), {got}")
 
 
 def check_ids(name, ids, n):

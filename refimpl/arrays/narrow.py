@@ -30,6 +30,10 @@ class Narrow(np.ndarray):
         result = func(*_map(_widen, args), **_map(_widen, kwargs))
         return _map(lambda value: _store(value, storage), result)
 
+    def __getitem__(self, index):
+        # A single element would be a scalar of ml_dtypes, which turns into float32 when it meets a number.
+        return np.asarray(super().__getitem__(index)).view(Narrow)
+
     def astype(self, dtype, **kwargs):
         """Convert; to a 16-bit dtype gives a `Narrow` array, to any other a plain one.
 

@@ -53,7 +53,7 @@ def _numpy_erf(x):
 def _erf_series(x):
     # Every term of 2/sqrt(pi) exp(-x²) sum 2^n x^(2n+1) / (2n+1)!! has the sign of x: nothing cancels.
     # Beyond 6.6 erfc is below half a unit in the last place of a 64-bit significand.
-    within = np.where(np.abs(x.real) < 6.6, x, np.copysign(6.6, x.real).astype(x.dtype))
+    within = np.where(np.abs(x.real) > 6.6, np.copysign(6.6, x.real).astype(x.dtype), x)
     term = within
     total = within
     n = 0
@@ -81,7 +81,7 @@ def logsumexp(x):
     """
     xp = array_namespace(x)
     if x.shape[-1] == 0:
-        return xp.full(x.shape[:-1], -math.inf, dtype=x.dtype)
+        return xp.sum(x, axis=-1) - math.inf  # not full(): that gives raw 16-bit arrays, which are refused
     highest = xp.max(x, axis=-1, keepdims=True)
     shift = xp.where(xp.isfinite(highest), highest, 0.0)  # -inf - -inf would be NaN
     total = xp.sum(xp.exp(x - shift), axis=-1)
