@@ -1,6 +1,8 @@
 """Rounding policies: where a legal implementation in a given dtype may round, and by how much."""
 
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
 import ml_dtypes
 import numpy as np
@@ -47,6 +49,24 @@ POLICIES = {
     )
 }
 
+_sums_in_storage = ContextVar("sums_in_storage", default=False)
+
+
+@contextmanager
+def sums_kept_in_storage():
+    """Declare, for a while, that sums of 16-bit numbers are kept in 16 bits, as some kernels do.
+
+    Yields
+    ------
+    None
+        The declaration ends with the block.
+    """
+    token = _sums_in_storage.set(True)
+    try:
+        yield
+    finally:
+        _sums_in_storage.reset(token)
+
 
 def policy_for(dtype):
     """Look up the policy of a dtype.
@@ -67,7 +87,8 @@ def policy_for(dtype):
         For a dtype without one.
     """
     try:
-        return POLICIES[np.dtype(dtype)]
+        policy = POLICIES[np.dtype(dtype)]
     except KeyError:
         known = ", ".join(d.name for d in POLICIES)
         raise ValueError(f"dtype must be one of {known}, got {dtype}") from None
+    return replace(policy, accumulate=policy.store) if _sums_in_storage.get() else policy

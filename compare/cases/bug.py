@@ -1,0 +1,161 @@
+"""Planted bugs: the reference's own text with one edit, or a wrapper that misbehaves.
+
+A bug shows exactly what differs, and it cannot drift from the reference: an edit that no longer applies raises.
+"""
+
+import inspect
+import itertools
+import textwrap
+
+import numpy as np
+
+from compare.peers.tree import map_arrays
+
+
+def rewritten(function, old="", new="", **names):
+    """Edit one place in the text of a component.
+
+    Parameters
+    ----------
+    function : callable
+        The component.
+    old : str, optional
+        Text that occurs exactly once in its source.
+    new : str, optional
+        What stands there instead.
+    **names : object
+        What other names in the text mean, such as ``softmax=<a wrong softmax>``.
+
+    Returns
+    -------
+    callable
+        The wrong variant, of the same signature.
+
+    Raises
+    ------
+    ValueError
+        If `old` does not occur exactly once, or a name is not a global of the component's module.
+    """
+    source = textwrap.dedent(inspect.getsource(function))
+    if old and source.count(old) != 1:
+        raise ValueError(f"{old!r} must occur once in {function.__name__}, got {source.count(old)} times")
+    strangers = names.keys() - function.__globals__.keys()
+    if strangers:
+        raise ValueError(f"names must be globals of {function.__module__}, got {', '.join(sorted(strangers))}")
+    namespace = {**function.__globals__, **names}
+    where = f"<{function.__name__} with {old!r} replaced by {new!r}>"
+    exec(compile(source.replace(old, new) if old else source, where, "exec"), namespace)
+    return namespace[function.__name__]
+
+
+def wrong_gradients(function, change):
+    """Change what the pullback returns.
+
+    Parameters
+    ----------
+    function : callable
+        The component.
+    change : callable
+        ``change(gradients) -> gradients``, on the tuple that the pullback returns.
+
+    Returns
+    -------
+    callable
+        The wrong variant, of the same signature.
+    """
+
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        return y, lambda dy: change(pullback(dy))
+
+    return variant
+
+
+def _zeros(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        blank = lambda tree: map_arrays(np.zeros_like, tree)  # noqa: E731
+        return blank(y), lambda dy: blank(pullback(dy))
+
+    return variant
+
+
+def _nan(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        return map_arrays(lambda x: x + float("nan"), y), pullback
+
+    return variant
+
+
+def _wrong_dtype(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        other = np.float64 if any(x.dtype != np.float64 for x in _flat(y)) else np.float32
+        return map_arrays(lambda x: x.astype(other), y), pullback
+
+    return variant
+
+
+def _no_gradients(function):
+    return wrong_gradients(function, lambda gradients: ())
+
+
+def _zero_gradients(function):
+    return wrong_gradients(function, lambda gradients: map_arrays(np.zeros_like, gradients))
+
+
+def _mutated_input(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        for x in _flat(args):
+            if x.dtype.kind not in "iub" and x.size:
+                x.flags.writeable = True
+                x.view(np.ndarray)[...] *= 2
+                break
+        return y, pullback
+
+    return variant
+
+
+def _aliased_gradient(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+
+        def aliasing(dy):
+            first, *others = pullback(dy)
+            alias = _flat(args)[-1] if isinstance(first, dict) else _flat(dy)[0]
+            return ({key: alias for key in first} if isinstance(first, dict) else alias, *others)
+
+        return y, aliasing
+
+    return variant
+
+
+def _call_count(function):
+    calls = itertools.count()
+
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        # Right the first time, and then no longer: as a pullback that adds into a buffer.
+        return y, lambda dy: map_arrays(lambda x: x * (1.0 + next(calls)), pullback(dy))
+
+    return variant
+
+
+def _flat(tree):
+    found = []
+    map_arrays(found.append, tree)
+    return found
+
+
+BEHAVIOURS = {
+    "zeros": _zeros,
+    "NaN": _nan,
+    "wrong dtype": _wrong_dtype,
+    "no gradients": _no_gradients,
+    "zero gradients": _zero_gradients,
+    "mutated input": _mutated_input,
+    "aliased gradient": _aliased_gradient,
+    "depends on the call count": _call_count,
+}

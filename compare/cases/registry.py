@@ -1,0 +1,53 @@
+"""Find the cases: every module of this package that defines ``CASES``."""
+
+import difflib
+import importlib
+import pkgutil
+from functools import lru_cache
+
+import compare.cases
+
+
+@lru_cache(maxsize=1)
+def all_cases():
+    """Collect the cases.
+
+    Returns
+    -------
+    dict of (str, Case)
+        All cases by name, in the order of the catalogue's sections.
+    """
+    found = {}
+    for module in sorted(pkgutil.iter_modules(compare.cases.__path__), key=lambda module: module.name):
+        for case in getattr(importlib.import_module(f"compare.cases.{module.name}"), "CASES", ()):
+            if case.name in found:
+                raise ValueError(f"case names must be unique, got {case.name} twice")
+            found[case.name] = case
+    order = ("layers", "positions", "recurrent", "attention", "blocks", "models")
+    return dict(sorted(found.items(), key=lambda item: order.index(item[1].section)))
+
+
+def case_named(name):
+    """Look up a case.
+
+    Parameters
+    ----------
+    name : str
+        The case's name.
+
+    Returns
+    -------
+    Case
+        The case.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name; the message suggests one that is close.
+    """
+    cases = all_cases()
+    if name in cases:
+        return cases[name]
+    close = difflib.get_close_matches(name, cases, n=3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; `refcompare list` shows all"
+    raise ValueError(f"case must be one of the {len(cases)} known, got {name!r}{hint}")

@@ -1,0 +1,206 @@
+"""Judge one configuration in one dtype: the rows it adds to the report."""
+
+import time
+
+import numpy as np
+
+from compare.measure.evaluate import evaluate
+from compare.measure.truth import DTYPES, along, find_truth
+from compare.peers.arrays import ArrayPeer
+from compare.verdict.spread_rule import judge
+
+ORACLES = ("autograd", "complex_step")
+
+
+def peers_of(case, dtype):
+    """List what a configuration is compared with.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    dtype : str
+        The derivative oracles check float64 only: autograd turns float32 gradients into float64.
+
+    Returns
+    -------
+    list of str
+        Names of peers.
+    """
+    return [*case.peers, *(case.oracles if dtype == "float64" else ())]
+
+
+def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
+    """Compare the reference and its peers with the truth.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    config : Config
+        The configuration.
+    dtype : str
+        The dtype.
+    peers : list of str, optional
+        Which peers; by default all that apply.
+    backend : {"numpy", "cupy"}, optional
+        The library that runs the reference.
+    seed : int, optional
+        The run's seed.
+
+    Returns
+    -------
+    list of dict
+        One row of the report for each peer.
+    """
+    start = time.perf_counter()
+    truth = find_truth(case, config, dtype, seed)
+    reference = _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth)
+    shared = time.perf_counter() - start
+    names = [name for name in peers_of(case, dtype) if peers is None or name in peers]
+    rows = []
+    for name in names:
+        start = time.perf_counter()
+        narrow = name in case.sums_in_storage and dtype in ("float16", "bfloat16")
+        own_truth = find_truth(case, config, dtype, seed, sums_in_storage=True) if narrow else truth
+        peer = _judge_peer(name, case, config, dtype, own_truth, seed)
+        total = time.perf_counter() - start + shared / len(names)
+        measured = peer["seconds"] + (own_truth.seconds if narrow else 0.0) + (reference["seconds"] + truth.seconds) / len(names)
+        policy = f"sums kept in {dtype if narrow or dtype == 'float64' else 'float32'}"
+        seconds = {"total": total, "measured": measured}
+        rows.append(_row(case, config, dtype, backend, name, reference, peer, policy, seconds))
+    return rows
+
+
+def judge_function(function, case, config, dtype, *, seed=0):
+    """Judge a function of the reference's signature, such as a planted bug.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(*args, **masks, **settings) -> (y, pullback)`` on NumPy arrays.
+    case : Case
+        The case whose truth it is held against.
+    config : Config
+        The configuration.
+    dtype : str
+        The dtype.
+    seed : int, optional
+        The run's seed.
+
+    Returns
+    -------
+    verdict : str
+        ``"PASS"``, ``"FAIL"`` or ``"ERROR"``.
+    reason : str
+        Why it did not pass.
+    """
+    truth = find_truth(case, config, dtype, seed)
+    judged = _judged(ArrayPeer(function), case, config, dtype, truth)
+    return _verdict({"this": judged})
+
+
+def _judge_peer(name, case, config, dtype, truth, seed):
+    if name == "autograd":
+        return _judge_autograd(case, config, truth)
+    if name == "complex_step":
+        return _judge_complex_step(case, config, truth, seed)
+    from compare.peers.torch_peer import TorchPeer  # PyTorch takes two seconds to import
+
+    return _judged(TorchPeer(case.peers[name]), case, config, dtype, truth)
+
+
+def _judged(peer, case, config, dtype, truth):
+    try:
+        found = evaluate(
+            peer, case, truth.inputs, config.settings, DTYPES[dtype], truth.cotangents, truth.names
+        )
+    except Exception as error:
+        return {"outputs": {}, "gradients": {}, "error": f"{type(error).__name__}: {error}", "seconds": 0.0}
+    return {
+        "outputs": _figures(found.outputs, truth.outputs, truth),
+        "gradients": _figures(found.gradients, truth.gradients, truth),
+        "error": "",
+        "misbehaviour": found.misbehaviour,
+        "seconds": found.seconds,
+    }
+
+
+def _figures(found, expected, truth):
+    return {
+        name: judge(found.get(name), tensor, rounded_truth=truth.rounded, softened=truth.softened)
+        for name, tensor in expected.items()
+    }
+
+
+def _judge_autograd(case, config, truth):
+    from compare.peers.autograd_peer import autograd_gradients
+
+    start = time.perf_counter()
+    found = autograd_gradients(
+        case.reference, truth.inputs.args, truth.inputs.masks, config.settings, truth.cotangents
+    )
+    seconds = time.perf_counter() - start
+    gradients = _figures(dict(zip(truth.gradients, found, strict=True)), truth.gradients, truth)
+    return {"outputs": {}, "gradients": gradients, "error": "", "seconds": seconds}
+
+
+def _judge_complex_step(case, config, truth, seed):
+    from compare.peers.complex_step import complex_step_products
+
+    start = time.perf_counter()
+    generator = np.random.default_rng([seed, 1])
+    found = complex_step_products(
+        case.reference, truth.inputs.args, truth.inputs.masks, config.settings, truth.cotangents, generator
+    )
+    seconds = time.perf_counter() - start
+    gradients = {}
+    for name, (directions, products) in zip(truth.gradients, found, strict=True):
+        # The tangents of the forward run round like the pullback does: two rounded sides.
+        gradients[name] = judge(products, along(truth, name, directions), rounded_truth=True)
+    return {"outputs": {}, "gradients": gradients, "error": "", "seconds": seconds}
+
+
+def _verdict(sides):
+    for side, judged in sides.items():
+        if judged["error"]:
+            return "ERROR", f"{side} raised {judged['error']}"
+    for side, judged in sides.items():
+        if judged.get("misbehaviour"):
+            return "FAIL", f"{side} {judged['misbehaviour']}"
+        for kind in ("outputs", "gradients"):
+            for name, figure in judged[kind].items():
+                if not figure["passed"]:
+                    what = f"gradient of {name}" if kind == "gradients" else f"output {name}"
+                    return "FAIL", f"{side}, {what}: {figure['reason']}"
+    return "PASS", ""
+
+
+def _row(case, config, dtype, backend, name, reference, peer, policy, seconds):
+    verdict, reason = _verdict({"reference": reference, name: peer})
+    return {
+        "case": case.name,
+        "section": case.section,
+        "title": case.title,
+        "config": {"name": config.name, "sizes": dict(config.sizes), "settings": _printable(config.settings)},
+        "dtype": dtype,
+        "backend": backend,
+        "peer": name,
+        "policy": policy,
+        "verdict": verdict,
+        "reason": reason,
+        "repeat": f"refcompare run {case.name} --config {config.name} --dtype {dtype} --peer {name}",
+        "outputs": {"reference": reference["outputs"], "peer": peer["outputs"]},
+        "gradients": {"reference": reference["gradients"], "peer": peer["gradients"]},
+        "memory": None,
+        "throughput": None,
+        "seconds": seconds,
+    }
+
+
+def _printable(settings):
+    plain = (bool, int, float, str, type(None))
+    return {
+        key: value if isinstance(value, plain) else getattr(value, "__name__", str(value))
+        for key, value in settings.items()
+    }

@@ -1,0 +1,1 @@
+"""From two arrays to a verdict."""
