@@ -159,7 +159,7 @@ def lift(tree):
         return {key: lift(item) for key, item in tree.items()}
     if isinstance(tree, tuple | list):
         return type(tree)(lift(item) for item in tree)
-    return empty(tree.shape, tree.dtype) if isinstance(tree, np.ndarray) else tree
+    return empty(tree.shape, tree.dtype) if isinstance(tree, np.ndarray | np.generic) else tree
 
 
 def count(tree):
@@ -179,7 +179,7 @@ def count(tree):
         return sum(count(item) for item in tree.values())
     if isinstance(tree, tuple | list):
         return sum(count(item) for item in tree)
-    return tree.size if isinstance(tree, Shaped | np.ndarray) else 0
+    return tree.size if isinstance(tree, Shaped | np.ndarray | np.generic) else 0
 
 
 def made(word, shape, dtype, *read, flops=0, transcendentals=0, bytes_gathered=0):
