@@ -243,8 +243,12 @@ def triu(x, k=0):
 
 
 def pad(x, widths, mode="constant", constant_values=0):
-    value = np.pad(x.value, widths, mode=mode, constant_values=constant_values)
-    return Spread(value, None if x.variance is None else np.pad(x.variance, widths), x.dtype)
+    filler = lift_constant(constant_values, x)
+    value = np.pad(x.value, widths, mode=mode, constant_values=filler.value)
+    if x.variance is None and filler.variance is None:
+        return Spread(value, None, x.dtype)
+    variance = variance_of(x) + np.zeros(x.shape)
+    return Spread(value, np.pad(variance, widths, constant_values=variance_of(filler)), x.dtype)
 
 
 def concatenate(arrays, axis=0):
