@@ -39,6 +39,9 @@ class Config:
         The full profile runs the quick configurations too.
     measured : bool
         Whether memory and throughput are measured here.
+    oracles : bool
+        False where, by convention, the gradient is not the derivative of the forward (a padding row that is never
+        trained): then the case's derivative oracles have no say.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Config:
     settings: Mapping = field(default_factory=dict)
     profile: str = "quick"
     measured: bool = False
+    oracles: bool = True
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ from compare.verdict.spread_rule import judge
 ORACLES = ("autograd", "complex_step")
 
 
-def peers_of(case, dtype):
+def peers_of(case, config, dtype):
     """List what a configuration is compared with.
 
     Parameters
     ----------
     case : Case
         The case.
+    config : Config
+        The configuration.
     dtype : str
         The derivative oracles check float64 only: autograd turns float32 gradients into float64.
 
@@ -27,7 +29,7 @@ def peers_of(case, dtype):
     list of str
         Names of peers.
     """
-    return [*case.peers, *(case.oracles if dtype == "float64" else ())]
+    return [*case.peers, *(case.oracles if config.oracles and dtype == "float64" else ())]
 
 
 def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
@@ -57,7 +59,7 @@ def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
     truth = find_truth(case, config, dtype, seed)
     reference = _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth)
     shared = time.perf_counter() - start
-    names = [name for name in peers_of(case, dtype) if peers is None or name in peers]
+    names = [name for name in peers_of(case, config, dtype) if peers is None or name in peers]
     rows = []
     for name in names:
         start = time.perf_counter()

@@ -1,0 +1,66 @@
+"""Every comparison is shown wrong implementations, and must reject each of them."""
+
+import numpy as np
+import pytest
+
+from compare.cases.bug import BEHAVIOURS, rewritten, wrong_gradients
+from compare.cases.registry import all_cases
+from compare.run.row import judge_function
+from refimpl.layers.softmax import softmax
+
+PLANTED = [(case.name, bug) for case in all_cases().values() for bug in case.bugs]
+
+
+def quick_configs(case):
+    """Cheap configurations; at least one, however large."""
+    small = [config for config in case.configs if config.profile == "quick" and not config.measured]
+    return small or list(case.configs)[:1]
+
+
+@pytest.mark.parametrize(("name", "bug"), PLANTED, ids=[f"{name}-{bug}" for name, bug in PLANTED])
+def test_planted_bug_is_rejected(name, bug):
+    case = all_cases()[name]
+    verdicts = (judge_function(case.bugs[bug], case, config, "float32") for config in quick_configs(case))
+    assert any(verdict != "PASS" for verdict, _ in verdicts), f"{name} lets {bug!r} through"
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@pytest.mark.parametrize("name", all_cases())
+def test_misbehaviour_is_rejected(name, behaviour):
+    case = all_cases()[name]
+    config = quick_configs(case)[0]
+    verdict, reason = judge_function(BEHAVIOURS[behaviour](case.reference), case, config, "float32")
+    assert verdict != "PASS", f"{name} lets {behaviour!r} through"
+    assert reason
+
+
+@pytest.mark.parametrize("name", all_cases())
+def test_every_case_has_planted_bugs(name):
+    assert all_cases()[name].bugs
+
+
+@pytest.mark.parametrize("name", all_cases())
+def test_the_reference_itself_passes(name):
+    case = all_cases()[name]
+    assert judge_function(case.reference, case, quick_configs(case)[0], "float32") == ("PASS", "")
+
+
+def test_an_edit_that_no_longer_applies_raises():
+    with pytest.raises(ValueError, match="must occur once"):
+        rewritten(softmax, "text that is not there", "")
+    with pytest.raises(ValueError, match="must be globals"):
+        rewritten(softmax, no_such_name=1)
+
+
+def test_an_edit_changes_the_behaviour_and_leaves_the_reference_alone():
+    wrong = rewritten(softmax, "(dy - along_weights)", "dy")
+    x, dy = np.array([[1.0, 2.0, 4.0]]), np.array([[1.0, 0.0, 0.0]])
+    assert wrong(x)[0].tolist() == softmax(x)[0].tolist()
+    assert wrong(x)[1](dy)[0].tolist() != softmax(x)[1](dy)[0].tolist()
+
+
+def test_wrong_gradients_keep_the_output():
+    wrong = wrong_gradients(softmax, lambda gradients: ())
+    y, pullback = wrong(np.array([[1.0, 2.0]]))
+    assert y.tolist() == softmax(np.array([[1.0, 2.0]]))[0].tolist()
+    assert pullback(np.ones((1, 2))) == ()
