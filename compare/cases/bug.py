@@ -125,7 +125,7 @@ def _aliased_gradient(function):
         def aliasing(dy):
             first, *others = pullback(dy)
             alias = _flat(args)[-1] if isinstance(first, dict) else _flat(dy)[0]
-            return ({key: alias for key in first} if isinstance(first, dict) else alias, *others)
+            return (dict.fromkeys(first, alias) if isinstance(first, dict) else alias, *others)
 
         return y, aliasing
 

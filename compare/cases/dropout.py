@@ -33,7 +33,9 @@ CASES = [
         peers={"torch": torch_dropout},
         bugs={
             "not rescaled": rewritten(dropout, "1.0 / (1.0 - rate) if rate < 1.0 else 0.0", "1.0"),
-            "mask inverted": rewritten(dropout, "y = xp.where(keep, x * scale, 0.0)", "y = xp.where(keep, 0.0, x * scale)"),
+            "mask inverted": rewritten(
+                dropout, "y = xp.where(keep, x * scale, 0.0)", "y = xp.where(keep, 0.0, x * scale)"
+            ),
             "mask redrawn in the backward": rewritten(
                 dropout, "dx = xp.where(keep, dy * scale, 0.0)", "dx = xp.where(keep[::-1], dy * scale, 0.0)"
             ),

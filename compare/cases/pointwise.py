@@ -25,8 +25,6 @@ CONFIGS = (
     Config("wide", {"shape": (8, 128, 1536)}, measured=True),
 )
 
-RELU_LEAK = rewritten(relu, "xp.where(off, 0.0, dy)", "dy")
-
 
 def _case(name, title, reference, peer, bugs):
     return Case(
@@ -47,7 +45,10 @@ CASES = [
         "ReLU",
         relu,
         torch.nn.functional.relu,
-        {"gradient passes where it is off": RELU_LEAK, "leaky": rewritten(relu, "xp.where(off, 0.0, x)", "xp.where(off, 0.01 * x, x)")},
+        {
+            "gradient passes where it is off": rewritten(relu, "xp.where(off, 0.0, dy)", "dy"),
+            "leaky": rewritten(relu, "xp.where(off, 0.0, x)", "xp.where(off, 0.01 * x, x)"),
+        },
     ),
     _case(
         "tanh",
@@ -67,7 +68,9 @@ CASES = [
         {
             "tanh for erf": gelu_tanh,
             "gradient without its density term": rewritten(gelu, "(below + x * density)", "below"),
-            "sigmoid form": rewritten(gelu, "0.5 * (1.0 + erf(x * math.sqrt(0.5)))", "1.0 / (1.0 + xp.exp(-1.702 * x))"),
+            "sigmoid form": rewritten(
+                gelu, "0.5 * (1.0 + erf(x * math.sqrt(0.5)))", "1.0 / (1.0 + xp.exp(-1.702 * x))"
+            ),
         },
     ),
     _case(

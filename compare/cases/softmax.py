@@ -56,7 +56,9 @@ CASES = [
                 "y = xp.exp(x - _highest(xp, x, axis)); y = y / xp.sum(y, axis=axis, keepdims=True); "
                 "y = y if mask is None else xp.where(mask, y, 0.0)",
             ),
-            "over the other axis": rewritten(softmax, "    xp = array_namespace", "    axis = -1 - axis % x.ndim; xp = array_namespace"),
+            "over the other axis": rewritten(
+                softmax, "    xp = array_namespace", "    axis = -1 - axis % x.ndim; xp = array_namespace"
+            ),
             "off by 0.1 %": rewritten(softmax, "xp.exp(scores", "xp.exp(1.001 * scores"),
         },
     ),

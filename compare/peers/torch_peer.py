@@ -1,6 +1,6 @@
 """Run a function on PyTorch tensors, with derivatives by PyTorch's autograd."""
 
-from functools import lru_cache
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -120,7 +120,7 @@ class TorchPeer:
         return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
-@lru_cache(maxsize=None)
+@cache
 def meta_module(module_class, *sizes, **settings):
     """Build a module without weights, to be called with `torch.func.functional_call`.
 

@@ -45,7 +45,8 @@ def encoder(x, params, *, n_layer, block=post_norm_block, **settings):
 
     def pullback(dy):
         dstate, dparams = None, {}
-        for dstate_here, prefix, block_pullback in zip(reversed(dy), reversed(prefixes), reversed(pullbacks), strict=True):
+        upwards = zip(reversed(dy), reversed(prefixes), reversed(pullbacks), strict=True)
+        for dstate_here, prefix, block_pullback in upwards:
             dstate, dblock = block_pullback(add_gradients(dstate, dstate_here))
             dparams = merge(add_prefix(prefix, dblock), dparams)
         return dstate, {key: dparams[key] for key in params}

@@ -48,7 +48,7 @@ def learned_positions(x, params, *, offset=0):
     check_shape("weight", weight, (None, x.shape[-1]))
     n_position, n_seq = weight.shape[0], x.shape[-2]
     end = offset + n_seq
-    check_setting("offset", offset, 0 <= offset, "at least 0")
+    check_setting("offset", offset, offset >= 0, "at least 0")
     check_setting("offset + n_seq", end, end <= n_position, f"at most {n_position}, the number of positions")
 
     y = x + weight[offset:end]
