@@ -58,16 +58,18 @@ def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
     start = time.perf_counter()
     truth = find_truth(case, config, dtype, seed)
     reference = _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth)
-    shared = time.perf_counter() - start
     names = [name for name in peers_of(case, config, dtype) if peers is None or name in peers]
+    shared = (time.perf_counter() - start) / max(len(names), 1)
+    shared_measured = (reference["seconds"] + truth.seconds) / max(len(names), 1)
     rows = []
     for name in names:
         start = time.perf_counter()
         narrow = name in case.sums_in_storage and dtype in ("float16", "bfloat16")
         own_truth = find_truth(case, config, dtype, seed, sums_in_storage=True) if narrow else truth
         peer = _judge_peer(name, case, config, dtype, own_truth, seed)
-        total = time.perf_counter() - start + shared / len(names)
-        measured = peer["seconds"] + (own_truth.seconds if narrow else 0.0) + (reference["seconds"] + truth.seconds) / len(names)
+        own_seconds = own_truth.seconds if narrow else 0.0
+        total = time.perf_counter() - start + shared
+        measured = peer["seconds"] + own_seconds + shared_measured
         policy = f"sums kept in {dtype if narrow or dtype == 'float64' else 'float32'}"
         seconds = {"total": total, "measured": measured}
         rows.append(_row(case, config, dtype, backend, name, reference, peer, policy, seconds))
