@@ -80,7 +80,7 @@ class Spread:
             The converted array.
         """
         dtype = np.dtype(dtype)
-        if self.dtype.kind == "b" and dtype.kind != "b":
+        if self.dtype.kind == "b" and dtype.kind not in "iub":
             return Spread(self.value.astype(np.float64), self.variance, dtype)
         if dtype.kind in "iub" or self.dtype.kind in "iu":
             kept = self.value.astype(dtype if dtype.kind in "iub" else np.float64)

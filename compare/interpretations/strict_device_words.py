@@ -6,7 +6,8 @@ A parameter before ``/`` is one whose name CuPy spells otherwise, or has none fo
 import numpy as np
 from numpy import bool_, float32, float64, int64  # noqa: F401  (words of the vocabulary)
 
-from compare.interpretations.strict_device import DeviceArray, asarray, on_current_device, operand, result
+from compare.interpretations.strict_device import DeviceArray, on_current_device, operand, result
+from compare.interpretations.strict_device import asarray as _asarray  # which is no word of the vocabulary
 from refimpl.arrays import special
 
 # --- elementwise ------------------------------------------------------------------------------------------
@@ -171,20 +172,19 @@ def _contents(arrays):
 
 
 def zeros(shape, dtype=float64):
-    return asarray(np.zeros(shape), dtype=dtype)
+    return _asarray(np.zeros(shape), dtype=dtype)
 
 
 def ones(shape, dtype=float64):
-    return asarray(np.ones(shape), dtype=dtype)
+    return _asarray(np.ones(shape), dtype=dtype)
 
 
 def full(shape, fill_value, dtype=None):
-    new = np.full(shape, fill_value)
-    return asarray(new, dtype=dtype)
+    return _asarray(np.full(shape, fill_value), dtype=dtype)
 
 
 def arange(*bounds):
-    return asarray(np.arange(*bounds))
+    return _asarray(np.arange(*bounds))
 
 
 def zeros_like(x, /):
