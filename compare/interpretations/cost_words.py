@@ -122,6 +122,8 @@ def einsum(spec, *operands):
 
 
 def scatter_add(ids, values, n):
+    if ids.shape != values.shape[:1]:
+        raise ValueError(f"expected one id for each row, got shapes {ids.shape} and {values.shape}")
     return made("scatter_add", (n, *values.shape[1:]), values.dtype, ids, values, flops=values.size)
 
 
@@ -129,22 +131,16 @@ def scatter_add(ids, values, n):
 
 
 def reshape(x, shape):
-    shape = _completed(shape, x.size)
     try:
         layout = np.reshape(x.layout, shape, copy=False)
-    except ValueError:
+    except ValueError:  # not a view, or impossible
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        known = math.prod(length for length in shape if length != -1) or 1
+        shape = tuple(x.size // known if length == -1 else length for length in shape)
         if math.prod(shape) != x.size:
             raise
         return made("reshape", shape, x.dtype, x)
     return _view("reshape", layout, x)
-
-
-def _completed(shape, size):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if -1 not in shape:
-        return shape
-    known = -math.prod(shape)
-    return tuple(size // known if length == -1 else length for length in shape)
 
 
 def swapaxes(x, axis1, axis2):
