@@ -200,8 +200,9 @@ def _check(q, k, v, params, n_head, mask):
     check_shape("k", k, (q.shape[0], None, d_model if FUSED in params else None))
     check_shape("v", v, (*k.shape[:2], d_model if FUSED in params else None))
     check_setting("n_head", n_head, n_head > 0 and d_model % n_head == 0, f"a divisor of d_model = {d_model}")
-    shapes = {FUSED: (3 * d_model, d_model), "in_proj_bias": (3 * d_model,), "out_proj.weight": (d_model, d_model)}
-    shapes |= {key: (d_model, x.shape[-1]) for key, x in zip(SEPARATE, (q, k, v), strict=True)}
+    separate = {key: (d_model, x.shape[-1]) for key, x in zip(SEPARATE, (q, k, v), strict=True)}
+    fused = {FUSED: (3 * d_model, d_model), "in_proj_bias": (3 * d_model,), "out_proj.weight": (d_model, d_model)}
+    shapes = {**separate, **fused}
     for key in shapes.keys() & params.keys():
         check_shape(key, params[key], shapes[key])
     if mask is not None:
