@@ -18,7 +18,7 @@ APPROXIMATE = {
     "testing.assert_close",
 }
 TOLERANCES = {"abs", "abs_tol", "atol", "decimal", "places", "rel", "rel_tol", "rtol"}
-SKIPS = {"importorskip", "skip", "skipif", "xfail"}
+SKIPS = {"skip", "skipif", "xfail"}  # importorskip says by itself what could not be imported
 
 
 def no_machine_paths(source):
