@@ -1,0 +1,26 @@
+"""Gradients by HIPS autograd, of the forward alone."""
+
+import autograd
+import autograd.numpy as anp
+
+from tests.properties.component import cotangents, outputs
+
+
+def autograd_gradients(component, call, v=None):
+    """Gradients of <y, w> for the random cotangents w, or, with `v`, the derivative of these along v."""
+    leaves = call.leaves()
+    dy = outputs(cotangents(component(call)[0], call.seed))
+
+    def weighed(*values):
+        y, _ = component(call.with_leaves(dict(zip(leaves, values, strict=True))))
+        return sum(anp.sum(part * dy[name]) for name, part in outputs(y).items())
+
+    gradient = autograd.grad(weighed, argnum=tuple(range(len(leaves))))
+    if v is None:
+        return dict(zip(leaves, gradient(*leaves.values()), strict=True))
+
+    def along_v(*values):
+        return sum(anp.sum(part * v[name]) for name, part in zip(leaves, gradient(*values), strict=True))
+
+    second = autograd.grad(along_v, argnum=tuple(range(len(leaves))))
+    return dict(zip(leaves, second(*leaves.values()), strict=True))

@@ -1,0 +1,198 @@
+"""What must hold for every component and every call.  Each check raises AssertionError where it does not.
+
+They are functions, apart from the tests that run them, so that wrong components can be shown to them too.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from compare import strategies
+from refimpl.arrays.narrow import DTYPES as NARROW
+from refimpl.arrays.narrow import Narrow
+from tests.properties.autograd_oracle import autograd_gradients
+from tests.properties.component import cast, complex_step, cotangents, directions, outputs
+from tests.properties.rounding import LIMIT, assert_all_close, spread_run
+
+DTYPES = [np.dtype(dtype) for dtype in (np.float64, np.float32, *NARROW.values())]
+
+
+def adjoint_identity(component, call):
+    """<Jv, w> = <v, J'w>, with Jv by complex step in extended precision, so that only J'w is rounded."""
+    v = directions(call.leaves(), call.seed)
+    (y, _), derivative = complex_step(component, call, v)
+    dy = cotangents(y, call.seed)
+    pairs = zip(y, dy, strict=True) if isinstance(y, tuple) else [(y, dy)]
+    forwards = sum(np.sum(derivative(part) * dpart) for part, dpart in pairs)
+
+    _, gradients = component.run(call)
+    _, spreads = spread_run(component, call)
+    assert gradients.keys() == v.keys()
+    backwards = sum(np.sum(gradients[name].astype(np.longdouble) * v[name]) for name in v)
+    # The errors within one gradient may be one and the same, so they add up as they are, not in squares.
+    sigma = sum(np.sum(np.abs(v[name]) * spreads[name].sigma) for name in v)
+    assert abs(forwards - backwards) <= LIMIT * sigma, f"<Jv, w> = {forwards}, <v, J'w> = {backwards}, {sigma = }"
+
+
+def linear_pullback(component, call):
+    """pullback(2 a - b / 2) = 2 pullback(a) - pullback(b) / 2: powers of two, so that only the additions round."""
+    y, pullback = component(call)
+    a, b = cotangents(y, call.seed), cotangents(y, call.seed + 1)
+    mixed = tuple(map(_mix, a, b)) if isinstance(y, tuple) else _mix(a, b)
+    of_a, of_b, of_mixed = (component.gradients(pullback, dy, call) for dy in (a, b, mixed))
+    spreads = [spread_run(component, replace(call, seed=seed))[1] for seed in (call.seed, call.seed + 1)]
+    for name, gradient in of_mixed.items():
+        # As large as the parts, which may cancel in the sum: each is rounded by itself and again within the mix.
+        sigma = 2.0 * spreads[0][name].sigma + 0.5 * spreads[1][name].sigma
+        difference = np.abs(gradient - _mix(of_a[name], of_b[name]))
+        assert np.all(difference <= 2.0 * LIMIT * sigma), f"{name}: off by {difference.max():.3g}"
+
+
+def _mix(a, b):
+    return 2.0 * a - 0.5 * b
+
+
+def pure(component, call):
+    """Forward and pullback give the same bits when they are called again."""
+    y, pullback = component(call)
+    dy, other = cotangents(y, call.seed), cotangents(y, call.seed + 1)
+    first = component.gradients(pullback, dy, call)
+    component.gradients(pullback, other, call)
+    _assert_same_bits(component.gradients(pullback, dy, call), first)
+    _assert_same_bits(outputs(component(call)[0]), outputs(y))
+    _assert_same_bits(component.run(call)[1], first)
+
+
+def untouched(component, call):
+    """Inputs and cotangents may be read-only and stay as they are; nothing that comes out shares their memory."""
+    frozen = call.map_arrays(lambda x: strategies.laid_out(x, "contiguous"))
+    y, pullback = component(frozen)
+    dy = cotangents(y, call.seed)
+    given = {**frozen.inputs(), **{f"d{name}": x for name, x in outputs(dy).items()}}
+    for x in given.values():
+        if isinstance(x, np.ndarray):
+            x.flags.writeable = False
+    gradients = component.gradients(pullback, dy, call)
+    for name, x in call.inputs().items():
+        np.testing.assert_array_equal(given[name], x, err_msg=name)
+    made = [*outputs(y).items(), *gradients.items()]
+    for i, (name, x) in enumerate(made):
+        for other_name, other in [*given.items(), *made[:i]]:
+            assert not np.shares_memory(x, other), f"{name} shares memory with {other_name}"
+
+
+def shapes_and_dtypes(component, call):
+    """Whatever dtype goes in comes out, of outputs and every gradient; gradients look like what they belong to."""
+    for dtype in DTYPES:
+        narrowed = call.map_leaves(lambda x, dtype=dtype: cast(x, dtype))
+        y, gradients = component.run(narrowed)
+        for name, x in [*y.items(), *gradients.items()]:
+            assert x.dtype == dtype, f"{name}: {dtype} went in, {x.dtype} came out"
+            assert isinstance(x, Narrow) == (dtype in NARROW.values()), f"{name}: {type(x)} came out"
+        leaves = narrowed.leaves()
+        assert list(gradients) == [name for name in leaves if name in gradients]
+        assert gradients.keys() == leaves.keys(), f"gradients of {list(gradients)} for {list(leaves)}"
+        for name, gradient in gradients.items():
+            assert gradient.shape == leaves[name].shape, f"{name}: {leaves[name].shape} got {gradient.shape}"
+
+
+def within_the_spread(component, call):
+    """In every dtype, outputs and gradients lie within the tolerance around the truth, which is their own text."""
+    for dtype in DTYPES[1:]:
+        narrowed = call.map_leaves(lambda x, dtype=dtype: cast(x, dtype))
+        y, pullback = component(narrowed)
+        dy = cotangents(y, call.seed)
+        gradients = component.gradients(pullback, dy, narrowed)
+        y_spread, gradient_spreads = spread_run(component, narrowed, dtype)
+        spreads = y_spread | gradient_spreads
+        truths = {name: x.value for name, x in spreads.items()}
+        assert_all_close(outputs(y) | gradients, truths, spreads, n_rounded=1)
+
+
+def indifferent_to_layout(component, call):
+    """Non-contiguous, reversed and Fortran-ordered input means the same as contiguous input."""
+    y, gradients = component.run(call)
+    y_spread, gradient_spreads = spread_run(component, call)
+    for layout in strategies.LAYOUTS:
+        laid_out = call.map_arrays(lambda x, layout=layout: strategies.laid_out(x, layout))
+        got = component.run(laid_out)
+        assert_all_close(got[0] | got[1], y | gradients, y_spread | gradient_spreads)
+
+
+def indifferent_to_batch_order(component, call):
+    """Permuting the batch permutes outputs and gradients of what has a batch, and leaves the others."""
+    first = next(iter(call.arrays.values()))
+    if first.ndim < component.batch_rank:
+        return
+    n_batch = first.shape[0]
+    order = np.random.default_rng(call.seed).permutation(n_batch)
+    batched = _batched_settings(call, first)
+    settings = {name: x[order] if name in batched else x for name, x in call.settings.items()}
+    arrays = {name: x if x.shape[:1] != (n_batch,) or _one(x, first) else x[order] for name, x in call.arrays.items()}
+    permuted = replace(call, arrays=arrays, settings=settings)
+
+    y, pullback = component(call)
+    dy = cotangents(y, call.seed)
+    gradients = component.gradients(pullback, dy, call)
+    y_permuted, pullback_permuted = component(permuted)
+    dy_permuted = tuple(_in_order(x, order) for x in dy) if isinstance(dy, tuple) else _in_order(dy, order)
+    gradients_permuted = component.gradients(pullback_permuted, dy_permuted, permuted)
+
+    want_y = {name: _in_order(x, order) for name, x in outputs(y).items()}
+    want = {name: x[order] if arrays.get(name) is not call.arrays.get(name) else x for name, x in gradients.items()}
+    y_spread, gradient_spreads = spread_run(component, call)
+    spreads = {name: _in_order(x, order) for name, x in y_spread.items()}
+    spreads |= {
+        name: x[order] if arrays.get(name) is not call.arrays.get(name) else x for name, x in gradient_spreads.items()
+    }
+    assert_all_close(outputs(y_permuted) | gradients_permuted, want_y | want, spreads)
+
+
+def _batched_settings(call, first):
+    rank = 4 if "n_head" in call.settings or "config" in call.settings else first.ndim
+    masks = {name: x for name, x in call.settings.items() if isinstance(x, np.ndarray)}
+    return {name for name, x in masks.items() if x.ndim == rank and x.shape[0] == first.shape[0] > 1}
+
+
+def _one(x, first):
+    # A bias that is broadcast along the batch has no batch.
+    return x.ndim < first.ndim - 1 or x.shape[0] != first.shape[0]
+
+
+def _in_order(x, order):
+    return x[order] if x.ndim and x.shape[0] == len(order) else x
+
+
+def agrees_with_autograd(component, call):
+    """HIPS autograd, which knows nothing of our pullbacks, finds the same gradients from the same forward."""
+    _, gradients = component.run(call)
+    _, spreads = spread_run(component, call)
+    assert_all_close(gradients, autograd_gradients(component, call), spreads)
+
+
+def second_derivative(component, call):
+    """The derivative of the pullback along v: our pullback by complex step, autograd through autograd.
+
+    Hv of S = <y, w> sums at most n terms an element, n the number of input elements, each rounded in every
+    of the few steps of the chain, and none larger than the largest gradient or second derivative that meet.
+    """
+    # Autograd's second derivative of tanh is inf/inf where cosh² overflows, beyond 355.
+    call = call.map_leaves(lambda x: x * min(1.0, 3.0 / np.max(np.abs(x))))
+    v = directions(call.leaves(), call.seed)
+    (y, pullback), derivative = complex_step(component, call, v)
+    gradients = component.gradients(pullback, cotangents(y, call.seed), call)
+    got = {name: derivative(x) for name, x in gradients.items()}
+    want = autograd_gradients(component, call, v)
+    n = sum(x.size for x in v.values())
+    scale = max(np.max(np.abs(part), initial=0.0) for part in (*got.values(), *(x.real for x in gradients.values())))
+    bound = np.finfo(np.float64).eps * 10 * n * scale * max(np.max(np.abs(x), initial=1.0) for x in v.values())
+    for name, x in got.items():
+        difference = np.max(np.abs(x - want[name]), initial=0.0)
+        assert difference <= bound, f"{name}: off by {difference:.3g} where {bound:.3g} is allowed"
+
+
+def _assert_same_bits(got, want):
+    assert got.keys() == want.keys()
+    for name, x in got.items():
+        np.testing.assert_array_equal(x, want[name], err_msg=name)
+

@@ -1,0 +1,66 @@
+"""The one tolerance of these tests: ten standard deviations of the rounding that the dtype allows.
+
+The component itself, run on spread arrays, says how far every element of every output and gradient may be off.
+"""
+
+import math
+
+import numpy as np
+
+from compare.interpretations.spread import Spread, spread
+from compare.verdict.spread_rule import LIMIT
+from tests.properties.component import cotangents, outputs
+
+
+def spread_run(component, call, dtype=np.float64):
+    """Run a component on spread arrays: outputs and gradients by name, each with value and sigma."""
+
+    def lift(x):
+        return spread(x.astype(np.float64) if x.dtype.kind not in "iub" else x, dtype)
+
+    y, pullback = component(call.map_arrays(lift))
+    dy = cotangents(y, call.seed)
+    exact = tuple(map(_exact, dy)) if isinstance(dy, tuple) else _exact(dy)
+    return outputs(y), component.gradients(pullback, exact, call)
+
+
+def _exact(dy):
+    return Spread(dy.astype(np.float64), None, dy.dtype)
+
+
+def assert_close(got, want, sigma, *, name, n_rounded=2):
+    """Require two results that both were rounded, or (`n_rounded=1`) one and the truth, to agree.
+
+    Parameters
+    ----------
+    got, want : array
+        The results.
+    sigma : array
+        The standard deviation of the rounding of one of them.
+    name : str
+        For the message.
+    n_rounded : int
+        The variances of so many roundings add up.
+    """
+    got, want = (np.asarray(x).astype(np.longdouble) for x in (got, want))
+    assert got.shape == want.shape, f"{name}: expected shape {want.shape}, got {got.shape}"
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, want), err_msg=name)
+    difference = np.where(finite, np.abs(np.where(finite, got, 0) - np.where(finite, want, 0)), 0)
+    allowed = LIMIT * math.sqrt(n_rounded) * np.asarray(sigma)
+    allowed = np.broadcast_to(allowed, difference.shape)
+    beyond = ~(difference <= allowed)
+    if np.any(beyond):
+        excess = np.where(beyond, difference / np.maximum(allowed, np.finfo(np.float64).tiny), 0)
+        worst = np.unravel_index(np.argmax(excess), excess.shape)
+        raise AssertionError(
+            f"{name}{[int(i) for i in worst]}: got {got[worst]}, want {want[worst]}, "
+            f"off by {difference[worst]:.3g} where {allowed[worst]:.3g} is allowed"
+        )
+
+
+def assert_all_close(got, want, spreads, *, n_rounded=2):
+    """Require dicts of results to agree; `spreads` has a spread array under each name."""
+    assert got.keys() == want.keys(), f"expected {list(want)}, got {list(got)}"
+    for name, result in got.items():
+        assert_close(result, want[name], spreads[name].sigma, name=name, n_rounded=n_rounded)
