@@ -85,8 +85,9 @@ def gelu_tanh(x):
     y = x * below
 
     def pullback(dy):
-        dinner = slope * (1.0 + 3.0 * cubic * (x * x))
-        dbelow = 0.5 * (1.0 - squashed * squashed) * dinner
+        dsquash = 1.0 - squashed * squashed
+        # In this order 0 stays 0 where x * x would overflow (beyond 256 in float16).
+        dbelow = 0.5 * slope * (dsquash + 3.0 * cubic * ((dsquash * x) * x))
         dx = dy * (below + x * dbelow)
         return (dx,)
 
