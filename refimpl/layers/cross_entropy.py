@@ -2,7 +2,7 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, check_ids, check_setting, check_shape
+from refimpl.arrays import array_namespace, check_floating, check_ids, check_rank, check_setting, check_shape
 from refimpl.layers.softmax import log_softmax
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -48,6 +48,7 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     """
     xp = array_namespace(logits, targets)
     check_floating(logits=logits)
+    check_rank("logits", logits, 1)
     check_shape("targets", targets, logits.shape[:-1])
     check_setting("label_smoothing", label_smoothing, 0.0 <= label_smoothing <= 1.0, "in [0, 1]")
     check_setting("reduction", reduction, reduction in REDUCTIONS, f"one of {', '.join(REDUCTIONS)}")
@@ -59,10 +60,11 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     check_ids("targets", classes, n_class)
 
     log_probs, log_softmax_pullback = log_softmax(xp.reshape(logits, (n_target, n_class)))
-    of_target = log_probs[xp.arange(n_target), classes]  # (n_target,)
-    # Without smoothing the other classes have no say: 0 times their -inf would be NaN.
-    of_all = xp.mean(log_probs, axis=-1) if label_smoothing else 0.0
-    losses = xp.where(ignored, 0.0, -((1.0 - label_smoothing) * of_target + label_smoothing * of_all))
+    # A share of 0 has no say: 0 times a log-probability of -inf would be NaN.
+    share = 1.0 - label_smoothing
+    of_target = share * log_probs[xp.arange(n_target), classes] if share else 0.0
+    of_all = label_smoothing * xp.mean(log_probs, axis=-1) if label_smoothing else 0.0
+    losses = xp.where(ignored, 0.0, -(of_target + of_all))  # (n_target,)
 
     n_counted = max(int(xp.sum(~ignored, axis=0)), 1)
     divisor = float(n_counted) if reduction == "mean" else 1.0

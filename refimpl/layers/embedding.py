@@ -2,7 +2,15 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, check_ids, check_params, check_shape, scatter_add
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_ids,
+    check_params,
+    check_setting,
+    check_shape,
+    scatter_add,
+)
 
 
 def embedding(ids, params, *, padding_id=None):
@@ -27,7 +35,7 @@ def embedding(ids, params, *, padding_id=None):
     Raises
     ------
     ValueError
-        If an id is out of range, or a shape or a parameter name does not fit.
+        If an id or the padding id is out of range, or a shape or a parameter name does not fit.
     TypeError
         If the ids are not integers, the table is not floating, or the libraries differ.
 
@@ -42,6 +50,7 @@ def embedding(ids, params, *, padding_id=None):
     check_shape("weight", weight, (None, None))
     n_row, d_model = weight.shape
     check_ids("ids", ids, n_row)
+    check_setting("padding_id", padding_id, padding_id is None or 0 <= padding_id < n_row, f"in [0, {n_row})")
 
     y = weight[ids]  # (..., d_model)
 

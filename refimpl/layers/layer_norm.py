@@ -1,6 +1,6 @@
 """Layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450, eq. 4)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_rank, check_shape, pick
+from refimpl.arrays import array_namespace, check_floating, check_params, check_rank, check_setting, check_shape, pick
 
 
 def layer_norm(x, params, *, eps=1e-5):
@@ -25,7 +25,7 @@ def layer_norm(x, params, *, eps=1e-5):
     Raises
     ------
     ValueError
-        If a shape or a parameter name does not fit.
+        If a shape, a parameter name or eps does not fit.
     TypeError
         If the arrays are not floating, not of one dtype, or not of one library.
 
@@ -44,6 +44,8 @@ def layer_norm(x, params, *, eps=1e-5):
     check_rank("x", x, 1)
     for key, param in params.items():
         check_shape(key, param, x.shape[-1:])
+    check_setting("eps", eps, eps >= 0.0, "at least 0")
+    check_setting("d_model", x.shape[-1], x.shape[-1] > 0, "at least 1: nothing has no mean")
 
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)  # (..., 1)

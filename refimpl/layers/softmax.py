@@ -2,7 +2,14 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_boolean, check_broadcastable, check_floating, check_rank
+from refimpl.arrays import (
+    array_namespace,
+    check_boolean,
+    check_broadcastable,
+    check_floating,
+    check_rank,
+    check_setting,
+)
 
 
 def softmax(x, *, mask=None, axis=-1):
@@ -27,7 +34,7 @@ def softmax(x, *, mask=None, axis=-1):
     Raises
     ------
     ValueError
-        If the mask does not broadcast to the shape of `x`, or `x` has no axis.
+        If the mask does not broadcast to the shape of `x`, or `x` has no such axis.
     TypeError
         If `x` is not floating or the mask not boolean.
 
@@ -38,7 +45,7 @@ def softmax(x, *, mask=None, axis=-1):
     xp = array_namespace(x, mask)
     check_floating(x=x)
     check_boolean(mask=mask)
-    check_rank("x", x, 1)
+    _check_axis(x, axis)
     if mask is not None:
         check_broadcastable("mask", mask, x.shape)
 
@@ -76,13 +83,13 @@ def log_softmax(x, *, axis=-1):
     Raises
     ------
     ValueError
-        If `x` has no axis.
+        If `x` has no such axis.
     TypeError
         If `x` is not floating.
     """
     xp = array_namespace(x)
     check_floating(x=x)
-    check_rank("x", x, 1)
+    _check_axis(x, axis)
 
     shifted = x - _highest(xp, x, axis)
     total = xp.sum(xp.exp(shifted), axis=axis, keepdims=True)
@@ -94,6 +101,11 @@ def log_softmax(x, *, axis=-1):
         return (xp.where(empty, 0.0, dx),)
 
     return y, pullback
+
+
+def _check_axis(x, axis):
+    check_rank("x", x, 1)
+    check_setting("axis", axis, -x.ndim <= axis < x.ndim, f"in [{-x.ndim}, {x.ndim})")
 
 
 def _highest(xp, x, axis):
