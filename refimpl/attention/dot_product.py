@@ -4,7 +4,6 @@ import math
 
 from refimpl.arrays import (
     array_namespace,
-    check_boolean,
     check_broadcastable,
     check_floating,
     check_rank,
@@ -12,7 +11,7 @@ from refimpl.arrays import (
     check_shape,
     sum_to,
 )
-from refimpl.attention.mask import blank_unattended
+from refimpl.attention.mask import blank_unattended, check_mask
 from refimpl.layers.dropout import dropout
 from refimpl.layers.softmax import softmax
 
@@ -56,6 +55,7 @@ def attention_weights(q, k, bias=None, *, mask=None, scale=None, softcap=None):
     xp = array_namespace(q, k, bias, mask)
     _check(q, k, bias, mask)
     check_setting("softcap", softcap, softcap is None or softcap > 0.0, "positive")
+    check_setting("d_head", q.shape[-1], q.shape[-1] > 0, "at least 1")
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
 
     queries = blank_unattended(q, mask, axis=-1)
@@ -123,7 +123,8 @@ def attention(q, k, v, bias=None, *, mask=None, scale=None, softcap=None, keep=N
     Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, eq. 1.
     """
     xp = array_namespace(q, k, v, bias, mask, keep)
-    check_floating(q=q, v=v)
+    check_floating(q=q, k=k, v=v)
+    check_rank("k", k, 2)
     check_shape("v", v, (*k.shape[:-1], None))
     weights, weights_pullback = attention_weights(q, k, bias, mask=mask, scale=scale, softcap=softcap)
     values = blank_unattended(v, mask, axis=-2)
@@ -146,12 +147,10 @@ def _identity(dy):
 
 def _check(q, k, bias, mask):
     check_floating(q=q, k=k, bias=bias)
-    check_boolean(mask=mask)
     check_rank("q", q, 2)
+    check_rank("k", k, 2)
     check_shape("k", k, (*q.shape[:-2], None, q.shape[-1]))
     scores_shape = (*q.shape[:-1], k.shape[-2])
     if bias is not None:
         check_broadcastable("bias", bias, scores_shape)
-    if mask is not None:
-        check_rank("mask", mask, 2)
-        check_broadcastable("mask", mask, scores_shape)
+    check_mask(mask, scores_shape)

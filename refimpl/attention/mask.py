@@ -1,6 +1,14 @@
 """Masks: True means "attends".  Combine them with ``&``."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_setting, check_shape
+from refimpl.arrays import (
+    array_namespace,
+    check_boolean,
+    check_broadcastable,
+    check_ids,
+    check_rank,
+    check_setting,
+    check_shape,
+)
 
 
 def causal_mask(n_query, n_key, *, like, align="bottom_right"):
@@ -85,11 +93,42 @@ def length_mask(lengths, n_key):
     Raises
     ------
     ValueError
-        If `lengths` has not one axis.
+        If `lengths` has not one axis, or a length is negative or beyond `n_key`.
+    TypeError
+        If the lengths are not integers.
     """
     xp = array_namespace(lengths)
     check_shape("lengths", lengths, (None,))
+    check_ids("lengths", lengths, n_key + 1)
     return xp.arange(n_key)[None, :] < lengths[:, None]
+
+
+def check_mask(mask, scores_shape):
+    """Require an attention mask.
+
+    Parameters
+    ----------
+    mask : array or None
+        What came.
+    scores_shape : tuple of int
+        The shape of the scores, (..., n_query, n_key).
+
+    Raises
+    ------
+    TypeError
+        If the mask is not boolean.
+    ValueError
+        If it has fewer than two axes or does not broadcast to the scores.
+    """
+    if mask is None:
+        return
+    if mask.dtype.kind != "b":
+        raise TypeError(
+            f"mask must be a boolean array (True attends), got dtype {mask.dtype}: "
+            "numbers to be added to the scores are the bias of refimpl.attention.dot_product.attention"
+        )
+    check_rank("mask", mask, 2)
+    check_broadcastable("mask", mask, scores_shape)
 
 
 def blank_unattended(x, mask, *, axis):

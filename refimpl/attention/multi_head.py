@@ -11,7 +11,7 @@ from refimpl.arrays import (
     scope,
 )
 from refimpl.attention.dot_product import attention
-from refimpl.attention.mask import blank_unattended
+from refimpl.attention.mask import blank_unattended, check_mask
 from refimpl.layers.linear import linear
 
 FUSED = "in_proj_weight"
@@ -206,5 +206,6 @@ def _check(q, k, v, params, n_head, mask):
     for key in shapes.keys() & params.keys():
         check_shape(key, params[key], shapes[key])
     if mask is not None:
+        check_mask(mask, (q.shape[0], n_head, q.shape[1], k.shape[1]))
         check_setting("mask", tuple(mask.shape), mask.ndim in (2, 4), "an array of 2 or 4 axes")
     return d_model
