@@ -46,6 +46,7 @@ def feed_forward(x, params, *, activation="relu"):
         dbent, dlinear2 = linear2_pullback(dy)
         (dwide,) = bend_pullback(dbent)
         dx, dlinear1 = linear1_pullback(dwide)
-        return dx, merge(add_prefix("linear1.", dlinear1), add_prefix("linear2.", dlinear2))
+        dparams = merge(add_prefix("linear1.", dlinear1), add_prefix("linear2.", dlinear2))
+        return dx, {key: dparams[key] for key in params}
 
     return y, pullback

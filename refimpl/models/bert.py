@@ -1,10 +1,13 @@
 """BERT: token, segment and position embeddings, and a stack of encoder blocks (Devlin et al. 2018)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_shape, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.positions.learned import learned_positions
+
+BACKBONE = ("embeddings.", "encoder.")
+EMBEDDING_KEYS = ("token.weight", "segment.weight", "position.weight", "norm.weight", "norm.bias")
 
 
 def bert_embeddings(token_ids, segment_ids, params, *, config):
@@ -31,7 +34,7 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
     Raises
     ------
     ValueError
-        If an id is out of range or a sequence longer than the learned positions.
+        If an id is out of range, a sequence longer than the learned positions, or a parameter name does not fit.
 
     Notes
     -----
@@ -42,6 +45,7 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
     Devlin et al. (2018), "BERT", arXiv:1810.04805, figure 2.
     """
     array_namespace(token_ids, segment_ids, params)
+    check_params(params, EMBEDDING_KEYS)
     check_shape("token_ids", token_ids, (None, None))
     check_shape("segment_ids", segment_ids, token_ids.shape)
     tokens, token_pullback = embedding(token_ids, scope(params, "token."), padding_id=config.pad_id)
@@ -98,6 +102,8 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 3.
     """
     array_namespace(token_ids, segment_ids, params, mask)
+    strangers = sorted(key for key in params if not key.startswith(BACKBONE))
+    check_setting("params", strangers, not strangers, f"those of {' and '.join(BACKBONE)} only")
     embedded, embeddings_pullback = bert_embeddings(
         token_ids, segment_ids, scope(params, "embeddings."), config=config
     )
@@ -115,6 +121,7 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
         dembedded_here, *dstates = dy
         dembedded, dencoder = encoder_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
-        return (merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dencoder)),)
+        dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dencoder))
+        return ({key: dparams[key] for key in params},)
 
     return (embedded, *states), pullback

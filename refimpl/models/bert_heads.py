@@ -1,13 +1,14 @@
 """What BERT is trained and used for: pooler, masked-token and next-sentence heads, classification."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_shape, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
 from refimpl.layers.activation import activation_named
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.layers.tanh import tanh
-from refimpl.models.bert import bert
+from refimpl.models.bert import BACKBONE, bert
 
 TOKEN_TABLE = "embeddings.token.weight"
+MLM_KEYS = ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "decoder.bias")
 
 
 def pooler(x, params):
@@ -29,6 +30,7 @@ def pooler(x, params):
     """
     xp = array_namespace(x, params)
     check_shape("x", x, (None, None, None))
+    check_setting("n_seq", x.shape[1], x.shape[1] > 0, "at least 1")
     mapped, linear_pullback = linear(x[:, 0], params)
     y, tanh_pullback = tanh(mapped)
 
@@ -67,6 +69,7 @@ def masked_token_head(x, params, *, activation="gelu", eps=1e-12):
     ----------
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 3.1, task 1.
     """
+    check_params(params, ["dense.weight", "decoder.weight"], MLM_KEYS)
     bend = activation_named(activation)
     mapped, dense_pullback = linear(x, scope(params, "dense."))
     bent, bend_pullback = bend(mapped)
@@ -78,7 +81,8 @@ def masked_token_head(x, params, *, activation="gelu", eps=1e-12):
         dbent, dnorm = norm_pullback(dnormed)
         (dmapped,) = bend_pullback(dbent)
         dx, ddense = dense_pullback(dmapped)
-        return dx, merge(add_prefix("dense.", ddense), add_prefix("norm.", dnorm), add_prefix("decoder.", ddecoder))
+        dparams = merge(add_prefix("dense.", ddense), add_prefix("norm.", dnorm), add_prefix("decoder.", ddecoder))
+        return dx, {key: dparams[key] for key in params}
 
     return y, pullback
 
@@ -109,7 +113,9 @@ def bert_for_pretraining(token_ids, segment_ids, params, *, config, mask=None):
     ----------
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 3.1.
     """
-    states, bert_pullback = bert(token_ids, segment_ids, _backbone(params), config=config, mask=mask)
+    head_keys = [f"mlm.{key}" for key in MLM_KEYS] + ["pooler.weight", "pooler.bias", "nsp.weight", "nsp.bias"]
+    backbone = _backbone(params, head_keys)
+    states, bert_pullback = bert(token_ids, segment_ids, backbone, config=config, mask=mask)
     head_params = {**scope(params, "mlm."), "decoder.weight": params[TOKEN_TABLE]}
     settings = {"activation": config.activation, "eps": config.norm_eps}
     token_logits, mlm_pullback = masked_token_head(states[-1], head_params, **settings)
@@ -156,7 +162,8 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
     ----------
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 4.1.
     """
-    states, bert_pullback = bert(token_ids, segment_ids, _backbone(params), config=config, mask=mask)
+    backbone = _backbone(params, ["pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"])
+    states, bert_pullback = bert(token_ids, segment_ids, backbone, config=config, mask=mask)
     pooled, pooler_pullback = pooler(states[-1], scope(params, "pooler."))
     y, classifier_pullback = linear(pooled, scope(params, "classifier."))
 
@@ -171,5 +178,7 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
     return y, pullback
 
 
-def _backbone(params):
-    return {key: value for key, value in params.items() if key.startswith(("embeddings.", "encoder."))}
+def _backbone(params, head_keys):
+    backbone = {key: value for key, value in params.items() if key.startswith(BACKBONE)}
+    check_params({key: value for key, value in params.items() if key not in backbone}, head_keys)
+    return backbone
