@@ -158,7 +158,8 @@ def _product(multiply, n_term, *operands):
         for i, operand in enumerate(operands[:-1]):
             if operand.variance is not None:
                 variance = variance + multiply(*squares[:i], operand.variance, *squares[i + 1 :])
-    return stored(value, variance, operands[0].dtype)
+    total = stored(value, variance, operands[0].dtype)
+    return Spread(total.value, total.variance, total.dtype, n_term)
 
 
 def scatter_add(ids, values, n):
