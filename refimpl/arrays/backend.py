@@ -78,7 +78,8 @@ def asarray(x, *, dtype=None, like=None, backend_name=None):
     xp = backend(backend_name) if like is None else array_namespace(like)
     host = np.asarray(x)
     if dtype is None:
-        dtype = like.dtype if like is not None and host.dtype.kind == "f" else host.dtype
+        both_floating = like is not None and host.dtype.kind == "f" and like.dtype.kind not in "biu"
+        dtype = like.dtype if both_floating else host.dtype
     if xp is np and np.dtype(dtype) in DTYPES.values():
         return narrow(host, dtype)
     return xp.asarray(host, dtype=dtype)
