@@ -17,7 +17,7 @@ from refimpl.checkpoints.bert_names import (
 )
 from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
 from refimpl.checkpoints.config import read_config, write_config
-from refimpl.checkpoints.errors import naming, raise_faults, refusal, shown
+from refimpl.checkpoints.errors import naming, refusal, shown
 from refimpl.checkpoints.name_map import to_ours, to_theirs
 from refimpl.checkpoints.pickles import pickle_refusal
 from refimpl.checkpoints.reader import MAX_BYTES, read_safetensors
@@ -80,7 +80,7 @@ def save_bert(folder, params, config):
         If a parameter is not a NumPy array.
     """
     folder = Path(folder)
-    tensors = storable(to_hf_bert(params, config), path=folder / WEIGHTS)
+    tensors = to_hf_bert(storable(params, path=folder / WEIGHTS), config)
     groups = {row.group for row in bert_rows(config) if row.ours in params} - REQUIRED
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,11 +121,11 @@ def from_hf_bert(tensors, config):
     bias.
     """
     prefix = PREFIX if any(name.startswith(PREFIX) for name in tensors) else ""
-    tensors, faults = _modern(tensors)
+    tensors, name_faults = _modern(tensors)
     tensors, tied_faults = _untied(tensors, prefix)
     tensors, constant_faults = _without_constants(tensors, prefix)
-    raise_faults("tensors do not fit a BERT", faults + tied_faults + constant_faults)
-    return to_ours(tensors, bert_rows(config, prefix), required=REQUIRED)
+    faults = name_faults + tied_faults + constant_faults
+    return to_ours(tensors, bert_rows(config, prefix), required=REQUIRED, faults=faults)
 
 
 def to_hf_bert(params, config):
@@ -169,7 +169,7 @@ def _modern(tensors):
     renamed, faults = {}, []
     for name, tensor in tensors.items():
         new = _modern_name(name)
-        if new in renamed or (new != name and new in tensors):
+        if new != name and new in tensors:
             faults.append(f"{shown(name)} must not stand beside {shown(new)}, its newer name")
         renamed[new] = tensor
     return renamed, faults

@@ -44,7 +44,7 @@ DTYPES = {
 class Entry:
     """One tensor as the header declares it.
 
-    Parameters
+    Attributes
     ----------
     dtype : numpy.dtype
         Of its elements.

@@ -56,8 +56,9 @@ def parse_json(data, *, path, max_depth):
         return number
 
     def short(text):
-        if len(text) > MOST_DIGITS:
-            raise refusal(path, f"JSON integers of at most {MOST_DIGITS} digits", f"{len(text)}")
+        n_digits = len(text.removeprefix("-"))
+        if n_digits > MOST_DIGITS:
+            raise refusal(path, f"JSON integers of at most {MOST_DIGITS} digits", f"{n_digits}")
         return int(text)
 
     try:

@@ -11,7 +11,7 @@ from refimpl.checkpoints.errors import raise_faults, shown
 class Row:
     """One line of a name map.
 
-    Parameters
+    Attributes
     ----------
     ours : str
         Our key.
@@ -30,11 +30,17 @@ class Row:
 
     @property
     def our_shape(self):
-        """Return the shape of our array, all of theirs stacked along the first axis."""
+        """Stack the shapes of theirs.
+
+        Returns
+        -------
+        tuple of int
+            The shape of our array.
+        """
         return (len(self.theirs) * self.shape[0], *self.shape[1:])
 
 
-def to_ours(tensors, rows, *, required):
+def to_ours(tensors, rows, *, required, faults=()):
     """Rename and stack their tensors into our parameters.
 
     Parameters
@@ -45,6 +51,8 @@ def to_ours(tensors, rows, *, required):
         The table.
     required : set of str
         The groups that must be there; any other is left out when none of its tensors is there.
+    faults : sequence of str
+        What the caller has found, to be told in the same error.
 
     Returns
     -------
@@ -59,9 +67,8 @@ def to_ours(tensors, rows, *, required):
     """
     rows = _present(tensors, rows, lambda row: row.theirs, required)
     shapes = {name: row.shape for row in rows for name in row.theirs}
-    faults = _faults(tensors, shapes)
-    if not faults:
-        faults = [fault for row in rows for fault in _mixed_dtypes(tensors, row)]
+    faults = [*faults, *_faults(tensors, shapes)]
+    faults += [fault for row in rows for fault in _mixed_dtypes(tensors, row)]
     raise_faults("tensors do not fit the configuration", faults)
     return {row.ours: _stack([tensors[name] for name in row.theirs]) for row in rows}
 
@@ -130,7 +137,7 @@ def _wrong_dtype(name, tensor):
 
 
 def _mixed_dtypes(tensors, row):
-    dtypes = {name: str(tensors[name].dtype) for name in row.theirs}
+    dtypes = {name: str(tensors[name].dtype) for name in row.theirs if name in tensors}
     return [f"{', '.join(dtypes)} must share a dtype, got {dtypes}"] if len(set(dtypes.values())) > 1 else []
 
 

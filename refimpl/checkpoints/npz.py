@@ -47,8 +47,7 @@ def read_npz(path, *, max_bytes=MAX_BYTES):
     """
     path = Path(path)
     with open_checkpoint(path) as stream:
-        if path.suffix != ".npz":
-            refuse_pickle(path, stream.peek(16))
+        refuse_pickle(path, stream.peek(16))
         try:
             with zipfile.ZipFile(stream) as archive:
                 members = _members(archive, path, max_bytes)

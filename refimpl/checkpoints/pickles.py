@@ -7,7 +7,6 @@ from pathlib import Path
 from refimpl.checkpoints.errors import CheckpointError
 
 SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
-ZIP = b"PK\x03\x04"  # `torch.save` wraps a pickle in a zip archive
 PICKLE = re.compile(rb"\x80[\x02-\x05].{6}[^{]", re.DOTALL)  # a safetensors file has a { in that place
 SAFE_NAMES = {"pytorch_model.bin": "model.safetensors"}  # the standard names inside a model's folder
 
@@ -33,7 +32,7 @@ def refuse_pickle(path, head):
     CheckpointError
         If it is a pickle; the message names the risk and the command that converts it.
     """
-    if path.suffix.lower() in SUFFIXES or head.startswith(ZIP) or PICKLE.match(head):
+    if path.suffix.lower() in SUFFIXES or PICKLE.match(head):
         raise pickle_refusal(path)
 
 

@@ -8,9 +8,10 @@ from safetensors import SafetensorError, safe_open
 
 from refimpl.checkpoints.errors import refusal, shown
 from refimpl.checkpoints.header import read_header
-from refimpl.checkpoints.pickles import refuse_pickle
+from refimpl.checkpoints.pickles import pickle_refusal, refuse_pickle
 
 MAX_BYTES = 8 * 2**30
+ZIP = b"PK\x03\x04"  # `torch.save` wraps a pickle in a zip archive
 
 
 def read_safetensors(path, *, max_bytes=MAX_BYTES):
@@ -49,7 +50,10 @@ def read_safetensors(path, *, max_bytes=MAX_BYTES):
     if path.suffix == ".npz":
         raise refusal(path, "a safetensors file", "an npz archive, which read_npz reads")
     with open_checkpoint(path) as stream:
-        refuse_pickle(path, stream.peek(16))
+        head = stream.peek(16)
+        refuse_pickle(path, head)
+        if head.startswith(ZIP):
+            raise pickle_refusal(path)
         file_bytes = os.fstat(stream.fileno()).st_size
         entries = read_header(stream, path=path, file_bytes=file_bytes, max_bytes=max_bytes)
     tensors = _read_tensors(path, entries)

@@ -10,7 +10,7 @@ ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 class BertConfig:
     """Sizes and settings of a BERT-type encoder.
 
-    Parameters
+    Attributes
     ----------
     vocab_size : int
         Number of tokens.

@@ -1,0 +1,109 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from refimpl.checkpoints.errors import CheckpointError
+from refimpl.checkpoints.name_map import Row, to_ours, to_theirs
+
+ROWS = [
+    Row("qkv", ("q", "k", "v"), (2, 3), "body"),
+    Row("out", ("dense",), (3, 4), "body"),
+    Row("head.weight", ("cls.weight",), (5, 3), "head"),
+    Row("head.bias", ("cls.bias",), (5,), "head"),
+]
+
+
+def their_tensors(dtype=np.float32, head=True):
+    rng = np.random.default_rng(0)
+    rows = [row for row in ROWS if head or row.group == "body"]
+    return {name: rng.normal(size=row.shape).astype(dtype) for row in rows for name in row.theirs}
+
+
+def map_to_ours(tensors):
+    return to_ours(tensors, ROWS, required={"body"})
+
+
+def map_to_theirs(params):
+    return to_theirs(params, ROWS, required={"body"})
+
+
+@pytest.mark.parametrize("head", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
+def test_there_and_back_is_the_identity_bit_for_bit(dtype, head):
+    tensors = their_tensors(dtype, head)
+    params = map_to_ours(tensors)
+    assert list(params) == [row.ours for row in ROWS if head or row.group == "body"]
+    assert params["qkv"].tobytes() == b"".join(tensors[name].tobytes() for name in "qkv")
+    back = map_to_theirs(params)
+    assert set(back) == set(tensors)
+    for name, tensor in tensors.items():
+        assert (back[name].dtype, back[name].shape) == (tensor.dtype, tensor.shape)
+        assert back[name].tobytes() == tensor.tobytes()
+
+
+def test_every_fault_is_named_in_one_error():
+    tensors = their_tensors()
+    del tensors["q"], tensors["cls.bias"]
+    tensors["stray\n"] = np.zeros(3)
+    tensors["dense"] = tensors["dense"].T
+    tensors["v"] = np.zeros((3, 3), np.int32)
+    before = dict(tensors)
+    with pytest.raises(CheckpointError) as caught:
+        map_to_ours(tensors)
+    assert str(caught.value).splitlines() == [
+        "tensors do not fit the configuration:",
+        "  missing q of shape (2, 3)",
+        "  missing cls.bias of shape (5,)",
+        r"  unexpected 'stray\n'",
+        "  v must have shape (2, 3), got (3, 3)",
+        "  v must hold real floats, got int32",
+        "  dense must have shape (3, 4), got (4, 3), probably transposed",
+        "  k, v must share a dtype, got {'k': 'float32', 'v': 'int32'}",
+    ]
+    assert tensors == before
+
+
+def test_faults_of_our_parameters_are_named_too():
+    params = map_to_ours(their_tensors())
+    params["qkv"] = params["qkv"].T
+    params["other"] = params.pop("out")
+    with pytest.raises(CheckpointError) as caught:
+        map_to_theirs(params)
+    assert str(caught.value).splitlines() == [
+        "parameters do not fit the configuration:",
+        "  missing out of shape (3, 4)",
+        "  unexpected 'other'",
+        "  qkv must have shape (6, 3), got (3, 6), probably transposed",
+    ]
+
+
+def test_many_faults_are_capped():
+    with pytest.raises(CheckpointError, match=r"and 80 more$"):
+        map_to_ours({**their_tensors(), **{f"stray{number}": np.zeros(1) for number in range(100)}})
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.bool_, np.uint8])
+def test_weights_are_real_floats(dtype):
+    with pytest.raises(CheckpointError, match="dense must hold real floats, got "):
+        map_to_ours({**their_tensors(), "dense": np.zeros((3, 4), dtype)})
+
+
+def test_tensors_to_be_stacked_share_a_dtype():
+    tensors = their_tensors()
+    tensors["k"] = tensors["k"].astype(np.float64)
+    with pytest.raises(CheckpointError, match="q, k, v must share a dtype, got "):
+        map_to_ours(tensors)
+
+
+def test_a_group_is_there_as_a_whole_or_not_at_all():
+    map_to_ours(their_tensors(head=False))
+    tensors = their_tensors()
+    del tensors["cls.weight"]
+    with pytest.raises(CheckpointError, match="missing cls"):
+        map_to_ours(tensors)
+
+
+def test_nothing_at_all_misses_the_required_group_only():
+    with pytest.raises(CheckpointError) as caught:
+        map_to_ours({})
+    assert [line.split()[1] for line in str(caught.value).splitlines()[1:]] == ["q", "k", "v", "dense"]
