@@ -7,6 +7,31 @@ from functools import lru_cache
 
 import compare.cases
 
+_plugins = {}
+
+
+def register(module_name):
+    """Add the cases of a module outside this package.
+
+    Parameters
+    ----------
+    module_name : str
+        A module that can be imported and defines ``CASES``, like the modules of this package.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be imported or has no cases.
+    """
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"plugin must be a module that can be imported, got {module_name!r}: {error}") from None
+    if not getattr(module, "CASES", ()):
+        raise ValueError(f"plugin must define CASES, got {module_name!r} without")
+    _plugins[module_name] = module
+    all_cases.cache_clear()
+
 
 @lru_cache(maxsize=1)
 def all_cases():
@@ -18,8 +43,10 @@ def all_cases():
         All cases by name, in the order of the catalogue's sections.
     """
     found = {}
-    for module in sorted(pkgutil.iter_modules(compare.cases.__path__), key=lambda module: module.name):
-        for case in getattr(importlib.import_module(f"compare.cases.{module.name}"), "CASES", ()):
+    names = sorted(module.name for module in pkgutil.iter_modules(compare.cases.__path__))
+    own = [importlib.import_module(f"compare.cases.{name}") for name in names]
+    for module in (*own, *_plugins.values()):
+        for case in getattr(module, "CASES", ()):
             if case.name in found:
                 raise ValueError(f"case names must be unique, got {case.name} twice")
             found[case.name] = case

@@ -7,6 +7,9 @@ import numpy as np
 from compare.measure.evaluate import evaluate
 from compare.measure.truth import DTYPES, along, find_truth
 from compare.peers.arrays import ArrayPeer
+from compare.run.device import torch_device
+from compare.run.limits import is_out_of_memory
+from compare.run.repeat import repeat_command
 from compare.verdict.spread_rule import judge
 
 ORACLES = ("autograd", "complex_step")
@@ -32,7 +35,9 @@ def peers_of(case, config, dtype):
     return [*case.peers, *(case.oracles if config.oracles and dtype == "float64" else ())]
 
 
-def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
+def judge_config(
+    case, config, dtype, *, peers=None, backend="numpy", seed=0, what=("outputs", "gradients"), plugins=()
+):
     """Compare the reference and its peers with the truth.
 
     Parameters
@@ -49,6 +54,10 @@ def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
         The library that runs the reference.
     seed : int, optional
         The run's seed.
+    what : sequence of {"outputs", "gradients"}, optional
+        Which tensors count.
+    plugins : sequence of str, optional
+        The modules that add cases, for the command that repeats a row.
 
     Returns
     -------
@@ -57,7 +66,7 @@ def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
     """
     start = time.perf_counter()
     truth = find_truth(case, config, dtype, seed)
-    reference = _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth)
+    reference = _only(what, _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth))
     names = [name for name in peers_of(case, config, dtype) if peers is None or name in peers]
     shared = (time.perf_counter() - start) / max(len(names), 1)
     shared_measured = (reference["seconds"] + truth.seconds) / max(len(names), 1)
@@ -66,13 +75,14 @@ def judge_config(case, config, dtype, *, peers=None, backend="numpy", seed=0):
         start = time.perf_counter()
         narrow = name in case.sums_in_storage and dtype in ("float16", "bfloat16")
         own_truth = find_truth(case, config, dtype, seed, sums_in_storage=True) if narrow else truth
-        peer = _judge_peer(name, case, config, dtype, own_truth, seed)
+        peer = _only(what, _judge_peer(name, case, config, dtype, own_truth, seed, backend))
         own_seconds = own_truth.seconds if narrow else 0.0
         total = time.perf_counter() - start + shared
         measured = peer["seconds"] + own_seconds + shared_measured
         policy = f"sums kept in {dtype if narrow or dtype == 'float64' else 'float32'}"
         seconds = {"total": total, "measured": measured}
-        rows.append(_row(case, config, dtype, backend, name, reference, peer, policy, seconds))
+        repeat = repeat_command(case.name, config.name, dtype, name, backend, seed, plugins)
+        rows.append(_row(case, config, dtype, backend, name, reference, peer, policy, repeat, seconds))
     return rows
 
 
@@ -104,14 +114,27 @@ def judge_function(function, case, config, dtype, *, seed=0):
     return _verdict({"this": judged})
 
 
-def _judge_peer(name, case, config, dtype, truth, seed):
-    if name == "autograd":
-        return _judge_autograd(case, config, truth)
-    if name == "complex_step":
-        return _judge_complex_step(case, config, truth, seed)
+def _judge_peer(name, case, config, dtype, truth, seed, backend):
+    try:
+        if name == "autograd":
+            return _judge_autograd(case, config, truth)
+        if name == "complex_step":
+            return _judge_complex_step(case, config, truth, seed)
+    except Exception as error:
+        return _raised(error)
     from compare.peers.torch_peer import TorchPeer  # PyTorch takes two seconds to import
 
-    return _judged(TorchPeer(case.peers[name]), case, config, dtype, truth)
+    return _judged(TorchPeer(case.peers[name], torch_device(backend)), case, config, dtype, truth)
+
+
+def _raised(error):
+    if is_out_of_memory(error):
+        raise error  # what comes after it would run in the memory that is left: this unit is over
+    return {"outputs": {}, "gradients": {}, "error": f"{type(error).__name__}: {error}", "seconds": 0.0}
+
+
+def _only(what, judged):
+    return judged | {kind: {} for kind in ("outputs", "gradients") if kind not in what}
 
 
 def _judged(peer, case, config, dtype, truth):
@@ -120,7 +143,7 @@ def _judged(peer, case, config, dtype, truth):
             peer, case, truth.inputs, config.settings, DTYPES[dtype], truth.cotangents, truth.names
         )
     except Exception as error:
-        return {"outputs": {}, "gradients": {}, "error": f"{type(error).__name__}: {error}", "seconds": 0.0}
+        return _raised(error)
     return {
         "outputs": _figures(found.outputs, truth.outputs, truth),
         "gradients": _figures(found.gradients, truth.gradients, truth),
@@ -180,20 +203,20 @@ def _verdict(sides):
     return "PASS", ""
 
 
-def _row(case, config, dtype, backend, name, reference, peer, policy, seconds):
+def _row(case, config, dtype, backend, name, reference, peer, policy, repeat, seconds):
     verdict, reason = _verdict({"reference": reference, name: peer})
     return {
         "case": case.name,
         "section": case.section,
         "title": case.title,
-        "config": {"name": config.name, "sizes": dict(config.sizes), "settings": _printable(config.settings)},
+        "config": {"name": config.name, "sizes": printable(config.sizes), "settings": printable(config.settings)},
         "dtype": dtype,
         "backend": backend,
         "peer": name,
         "policy": policy,
         "verdict": verdict,
         "reason": reason,
-        "repeat": f"refcompare run {case.name} --config {config.name} --dtype {dtype} --peer {name}",
+        "repeat": repeat,
         "outputs": {"reference": reference["outputs"], "peer": peer["outputs"]},
         "gradients": {"reference": reference["gradients"], "peer": peer["gradients"]},
         "memory": None,
@@ -202,9 +225,25 @@ def _row(case, config, dtype, backend, name, reference, peer, policy, seconds):
     }
 
 
-def _printable(settings):
-    plain = (bool, int, float, str, type(None))
-    return {
-        key: value if isinstance(value, plain) else getattr(value, "__name__", str(value))
-        for key, value in settings.items()
-    }
+def printable(settings):
+    """Write settings in a form that JSON can hold.
+
+    Parameters
+    ----------
+    settings : dict
+        Settings or sizes of a configuration.
+
+    Returns
+    -------
+    dict
+        The same keys; functions become their names.
+    """
+    return {key: _plain(value) for key, value in settings.items()}
+
+
+def _plain(value):
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    return getattr(value, "__name__", str(value))

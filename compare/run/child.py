@@ -1,0 +1,55 @@
+"""What a child process of `compare.run.pool` does: confine itself, run one function, send what it returned."""
+
+import os
+import traceback
+
+from compare.run.limits import confine, end_by_itself, is_out_of_memory
+
+
+def serve(pipe, limits, log, n_thread, function, arguments):
+    """Run one function and answer through a pipe.
+
+    Parameters
+    ----------
+    pipe : multiprocessing.connection.Connection
+        Takes ``(status, value or message)``.
+    limits : Limits
+        What the function may use.
+    log : str
+        A file for whatever it prints.
+    n_thread : int
+        Threads of every library.
+    function : callable
+        What to run.
+    arguments : tuple
+        Its arguments.
+    """
+    os.setsid()  # a group of its own, so that the parent can end it with all that it started
+    confine(limits, log)
+    end_by_itself(limits.seconds)
+    pipe.send(_answer(limits, n_thread, function, arguments))
+    pipe.close()
+    os._exit(0)  # nothing here needs to be torn down
+
+
+def _answer(limits, n_thread, function, arguments):
+    from compare.measure.threads import set_threads
+
+    set_threads(n_thread)
+    try:
+        return "done", function(*arguments)
+    except SystemExit as error:
+        return "crashed", f"exit({error.code if error.code is not None else ''}) was called, and there is no result"
+    except BaseException as error:
+        if is_out_of_memory(error):
+            return "crashed", f"out of memory{_limit(limits)}: {error}"
+        return "raised", f"{type(error).__name__}: {error} ({_place(error)})"
+
+
+def _limit(limits):
+    return "" if limits.memory_bytes is None else f" (the limit is {limits.memory_bytes / 2**30:.3g} GiB)"
+
+
+def _place(error):
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(where.filename)}:{where.lineno}"
