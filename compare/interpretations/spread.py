@@ -63,7 +63,13 @@ class Spread:
 
     @property
     def sigma(self):
-        """Standard deviation of the rounding error, shape (...)."""
+        """Standard deviation of the rounding error.
+
+        Returns
+        -------
+        numpy.ndarray, shape (...)
+            Zeros where the value is exact.
+        """
         return np.zeros(self.shape, self.value.dtype) if self.variance is None else np.sqrt(self.variance)
 
     def __getitem__(self, index):

@@ -40,8 +40,8 @@ INTERPRETATIONS = {
 }
 CONVERSIONS = {
     "spread": lambda x: spread(x, np.float32),
-    "strict device": lambda x: strict_device.asarray(_convert(x, "float32")),
-    "cost": lambda x: cost.lift(_convert(x, "float32")),
+    "strict device": strict_device.asarray,
+    "cost": cost.lift,
 }
 
 
@@ -143,10 +143,13 @@ def test_every_word_on_spread_arrays(sample):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
-def test_every_word_on_a_strict_device(sample):
-    arguments = {name: CONVERSIONS["strict device"](x) for name, x in sample.arguments().items()}
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "complex128"])
+def test_every_word_on_a_strict_device(sample, dtype):
+    if dtype == "complex128" and (sample.word in NOT_COMPLEX or sample.text in NOT_COMPLEX):
+        return
+    arguments = {name: strict_device.asarray(x) for name, x in _arguments(sample, dtype).items()}
     results = _parts(sample.run(strict_device_words, arguments))
-    references = _parts(sample.run(np, _arguments(sample, "float32")))
+    references = _parts(sample.run(np, _arguments(sample, dtype)))
     for result, reference in zip(results, references, strict=True):
         assert isinstance(result, strict_device.DeviceArray)
         assert result.dtype == reference.dtype
