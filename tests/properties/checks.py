@@ -121,46 +121,59 @@ def indifferent_to_layout(component, call):
 
 def indifferent_to_batch_order(component, call):
     """Permuting the batch permutes outputs and gradients of what has a batch, and leaves the others."""
-    first = next(iter(call.arrays.values()))
-    if first.ndim < component.batch_rank:
+    if not has_batch(component, call):
         return
-    n_batch = first.shape[0]
+    n_batch = next(iter(call.arrays.values())).shape[0]
     order = np.random.default_rng(call.seed).permutation(n_batch)
-    batched = _batched_settings(call, first)
-    settings = {name: x[order] if name in batched else x for name, x in call.settings.items()}
-    arrays = {name: x if x.shape[:1] != (n_batch,) or _one(x, first) else x[order] for name, x in call.arrays.items()}
-    permuted = replace(call, arrays=arrays, settings=settings)
-
-    y, pullback = component(call)
-    dy = cotangents(y, call.seed)
-    gradients = component.gradients(pullback, dy, call)
-    y_permuted, pullback_permuted = component(permuted)
+    permuted, batched = select(call, order)
+    y, pullback = component(permuted)
+    dy = cotangents(component(call)[0], call.seed)
     dy_permuted = tuple(_in_order(x, order) for x in dy) if isinstance(dy, tuple) else _in_order(dy, order)
-    gradients_permuted = component.gradients(pullback_permuted, dy_permuted, permuted)
+    got = outputs(y) | component.gradients(pullback, dy_permuted, permuted)
 
-    want_y = {name: _in_order(x, order) for name, x in outputs(y).items()}
-    want = {name: x[order] if arrays.get(name) is not call.arrays.get(name) else x for name, x in gradients.items()}
-    y_spread, gradient_spreads = spread_run(component, call)
-    spreads = {name: _in_order(x, order) for name, x in y_spread.items()}
-    spreads |= {
-        name: x[order] if arrays.get(name) is not call.arrays.get(name) else x for name, x in gradient_spreads.items()
-    }
-    assert_all_close(outputs(y_permuted) | gradients_permuted, want_y | want, spreads)
+    def reorder(y, gradients):
+        return {name: _in_order(x, order) for name, x in y.items()} | {
+            name: x[order] if name in batched else x for name, x in gradients.items()
+        }
+
+    assert_all_close(got, reorder(*component.run(call)), reorder(*spread_run(component, call)))
 
 
-def _batched_settings(call, first):
+def happy_with_nothing(component, call):
+    """An empty batch gives an empty batch, and gradients of 0."""
+    if not has_batch(component, call):
+        return
+    empty, _ = select(call, slice(0, 0))
+    y, gradients = component.run(empty)
+    full, _ = component.run(call)
+    leaves = empty.leaves()
+    for name, x in y.items():
+        assert x.shape == full[name][:0].shape if full[name].ndim else x == 0.0, name
+    for name, x in gradients.items():
+        assert x.dtype == leaves[name].dtype
+        np.testing.assert_array_equal(x, np.zeros(leaves[name].shape), err_msg=name)
+
+
+def has_batch(component, call):
+    return next(iter(call.arrays.values())).ndim >= component.batch_rank
+
+
+def select(call, index):
+    """Index the batch axis of whatever has one; the call and the names of these arrays."""
+    first = next(iter(call.arrays.values()))
     rank = 4 if "n_head" in call.settings or "config" in call.settings else first.ndim
-    masks = {name: x for name, x in call.settings.items() if isinstance(x, np.ndarray)}
-    return {name for name, x in masks.items() if x.ndim == rank and x.shape[0] == first.shape[0] > 1}
-
-
-def _one(x, first):
-    # A bias that is broadcast along the batch has no batch.
-    return x.ndim < first.ndim - 1 or x.shape[0] != first.shape[0]
+    n_batch = first.shape[0]
+    # Masks and biases may be broadcast along the batch.
+    masks = {name: x for name, x in call.settings.items() if isinstance(x, np.ndarray) and x.ndim == rank}
+    batched = {name for name, x in (call.arrays | masks).items() if x.shape[:1] == (n_batch,)}
+    batched -= {"bias"} if "bias" in call.arrays and call.arrays["bias"].ndim < rank else set()
+    arrays = {name: x[index] if name in batched else x for name, x in call.arrays.items()}
+    settings = {name: x[index] if name in batched else x for name, x in call.settings.items()}
+    return replace(call, arrays=arrays, settings=settings), batched
 
 
 def _in_order(x, order):
-    return x[order] if x.ndim and x.shape[0] == len(order) else x
+    return x[order] if x.ndim else x
 
 
 def agrees_with_autograd(component, call):

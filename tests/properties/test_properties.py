@@ -46,6 +46,11 @@ def test_batch_order_means_nothing(component):
 
 
 @for_each()
+def test_an_empty_batch_gives_an_empty_batch(component):
+    run(checks.happy_with_nothing, component)
+
+
+@for_each()
 def test_autograd_agrees(component):
     run(checks.agrees_with_autograd, component)
 

@@ -1,0 +1,30 @@
+"""The registry holds every component there is."""
+
+import importlib
+import inspect
+import pkgutil
+
+import refimpl
+from tests.properties.registry import COMPONENTS
+
+FOLDERS = ("layers", "positions", "attention", "blocks", "models")
+
+
+def components_of(package):
+    """Public functions that hold a pullback."""
+    for module_info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module_info.name.split(".")[1] not in FOLDERS:
+            continue
+        module = importlib.import_module(module_info.name)
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            is_public = function.__module__ == module.__name__ and not name.startswith("_")
+            if is_public and "    def pullback(" in inspect.getsource(function):
+                yield function
+
+
+def test_every_component_is_registered():
+    assert {component.function for component in COMPONENTS} == set(components_of(refimpl))
+
+
+def test_every_component_is_registered_once():
+    assert len({component.function for component in COMPONENTS}) == len(COMPONENTS)
