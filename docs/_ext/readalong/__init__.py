@@ -1,0 +1,21 @@
+"""The read-along pages: our text quoted from its source, checked against one template."""
+
+from pathlib import Path
+
+from readalong import measured, quote, roles, template, words
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+def _check_pages(app):
+    docs = Path(app.srcdir)
+    for fault in template.faults_of_tree(docs / "components", docs.parent / "refimpl"):
+        logger.warning(fault, type="readalong")
+
+
+def setup(app):
+    for part in (quote, measured, words, roles):
+        part.setup(app)
+    app.connect("builder-inited", _check_pages)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
