@@ -127,15 +127,17 @@ def _error_figures(got, value, error, in_sigma, dtype):
 
 def _ulp(value, dtype):
     info = ml_dtypes.finfo(dtype)
-    smallest = float(info.smallest_normal)
-    exponent = np.floor(np.log2(np.maximum(np.abs(value).astype(np.longdouble), smallest)))
-    return np.exp2(exponent) * float(info.eps)
+    _, exponent = np.frexp(np.maximum(np.abs(value), float(info.smallest_normal)))
+    return np.ldexp(float(info.eps), exponent - 1)
 
 
 def _cosine(got, value):
     kept = np.isfinite(got) & np.isfinite(value)
-    a, b = (np.where(kept, x, 0).astype(np.longdouble).ravel() for x in (got, value))
     # Scaled first: the squares of tiny gradients would underflow.
-    a, b = (x / (np.max(np.abs(x)) or 1) for x in (a, b))
-    norms = np.sqrt(np.dot(a, a) * np.dot(b, b))
-    return float(np.dot(a, b) / norms) if norms else float(not a.any() and not b.any())
+    a, b = (_scaled(np.where(kept, x, 0)) for x in (got, value))
+    norms = math.sqrt(np.dot(a, a) * np.dot(b, b))
+    return float(np.dot(a, b)) / norms if norms else float(not a.any() and not b.any())
+
+
+def _scaled(x):
+    return (x / (np.max(np.abs(x)) or 1)).astype(np.float64).ravel()
