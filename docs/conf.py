@@ -19,7 +19,6 @@ version = release = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
@@ -30,11 +29,9 @@ nitpicky = True
 default_role = "our_name"
 
 # --- the API reference
-autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
-templates_path = ["_templates"]
 
 # --- pages
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]

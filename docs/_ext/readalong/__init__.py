@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from readalong import measured, quote, roles, template, words
+from readalong import api, measured, quote, roles, template, words
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ def _check_pages(app):
 
 
 def setup(app):
-    for part in (quote, measured, words, roles):
+    for part in (api, quote, measured, words, roles):
         part.setup(app)
     app.connect("builder-inited", _check_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
