@@ -21,6 +21,7 @@ class Bench:
     """Two subjects in one process, and what they answered before anything was timed."""
 
     def __init__(self):
+        self._n_module = 0
         self._forget()
 
     def _forget(self):
@@ -64,7 +65,10 @@ class Bench:
                 self._before[side, kind] = self._answer(side, kind)
         counts = thread_counts()
         check_threads(n_thread, counts)
-        gc.freeze()  # what is here to stay is not searched again before every batch
+        if len(sys.modules) > self._n_module:
+            # What was imported is here to stay: it is not searched for garbage again before every batch.
+            gc.freeze()
+            self._n_module = len(sys.modules)
         return counts
 
     def _build(self):
@@ -141,7 +145,6 @@ class Bench:
     def close(self) -> None:
         """Forget the subjects and everything they made."""
         self._forget()
-        gc.unfreeze()
         gc.collect()
 
 

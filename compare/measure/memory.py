@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import os
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -102,7 +103,8 @@ def _torch_peak(subject: Subject) -> MemoryFigure:
     if any(getattr(leaf, "is_cuda", False) for _, leaf in leaves(inputs)):
         return _torch_cuda_peak(torch, subject, inputs)
     earlier = _live_gradients(torch)
-    # Without Kineto the same memory events arrive, and neither a second of start-up nor its messages.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or every profile writes two lines to stderr
+    # The memory events come from torch's allocator; Kineto's device activities add nothing here.
     with torch.autograd.profiler.profile(profile_memory=True, use_kineto=False) as profiler:
         kept = subject.step(inputs)
     _refuse_accumulation(earlier)

@@ -263,6 +263,11 @@ def test_figures_name_their_instrument_and_its_blind_spots():
         assert measured.instrument == instrument and blind in measured.blind_spots
 
 
+def test_nothing_is_written_to_the_terminal(capfd):
+    peak_bytes(torch_subject(torch.neg, partial(torch_square, 4)))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_an_unknown_library_is_refused():
     with pytest.raises(ValueError, match=r"library must be one of \['cupy', 'numpy', 'torch'\], got 'jax'"):
         peak_bytes(Subject("step", int, abs, "jax"))
