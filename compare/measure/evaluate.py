@@ -66,10 +66,12 @@ def evaluate(peer, case, inputs, settings, dtype, cotangents, names):
     again = pullback(packed)
     second = _lower(peer, (peer.run(args, masks, settings)[0], again))
     seconds = time.perf_counter() - start
+    # PyTorch's autograd hands a cotangent on where nothing happens to it, as through an addition.
+    given = (args, masks) if peer.library == "torch" else (args, masks, dy)
     misbehaviour = (
         _mutated(peer, inputs, (args, masks))
         or _differs(first, second)
-        or _aliases(peer, (args, masks, dy), (y, gradients))
+        or _aliases(peer, given, (y, gradients))
     )
     outputs = dict(zip(case.outputs, leaves(first[0]), strict=False))
     named = dict(zip(named_arguments(names, inputs.args), _ordered(first[1], inputs.args), strict=False))
