@@ -8,12 +8,14 @@ from refimpl.arrays.check import (
     check_ids,
     check_params,
     check_rank,
+    check_scopes,
     check_setting,
     check_shape,
 )
 from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
 from refimpl.arrays.params import add_prefix, merge, pick, scope
+from refimpl.arrays.precision import cast, table_dtype, widen
 from refimpl.arrays.shape import sum_to
 from refimpl.arrays.special import erf, logsumexp, scatter_add
 from refimpl.arrays.vocabulary import VOCABULARY
@@ -25,12 +27,14 @@ __all__ = [
     "array_namespace",
     "asarray",
     "backend",
+    "cast",
     "check_boolean",
     "check_broadcastable",
     "check_floating",
     "check_ids",
     "check_params",
     "check_rank",
+    "check_scopes",
     "check_setting",
     "check_shape",
     "default_backend",
@@ -42,4 +46,6 @@ __all__ = [
     "scatter_add",
     "scope",
     "sum_to",
+    "table_dtype",
+    "widen",
 ]

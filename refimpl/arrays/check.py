@@ -17,9 +17,12 @@ def check_shape(name, array, expected):
 
     Raises
     ------
+    TypeError
+        If it is no array; so do all checks below.
     ValueError
         If the shape differs.
     """
+    _check_array(name, array)
     expected = tuple(expected)
     fits = len(array.shape) == len(expected) and all(
         want is None or want == got for want, got in zip(expected, array.shape, strict=True)
@@ -45,6 +48,7 @@ def check_rank(name, array, at_least):
     ValueError
         If there are fewer axes.
     """
+    _check_array(name, array)
     if array.ndim < at_least:
         raise ValueError(f"{name} must have at least {at_least} axes, got shape {_shape_text(array.shape)}")
 
@@ -111,6 +115,7 @@ def check_ids(name, ids, n):
     ValueError
         If an id is out of range; libraries disagree here (NumPy wraps negative ids, CuPy wraps all).
     """
+    _check_array(name, ids)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name} must be an integer array, got dtype {ids.dtype}")
     if 0 in ids.shape:
@@ -138,6 +143,7 @@ def check_broadcastable(name, array, shape):
     ValueError
         If it does not.
     """
+    _check_array(name, array)
     got = array.shape
     aligned = zip(reversed(got), reversed(shape), strict=False)
     if len(got) > len(shape) or any(size not in (1, want) for size, want in aligned):
@@ -163,8 +169,7 @@ def check_params(params, required, optional=()):
     ValueError
         If a key is missing or unknown; an unknown key would be a parameter without a gradient.
     """
-    if not isinstance(params, dict):
-        raise TypeError(f"params must be a dict of arrays, got {type(params).__name__}")
+    _check_dict(params)
     required, optional = set(required), set(optional)
     missing = sorted(required - params.keys())
     unknown = sorted(params.keys() - required - optional)
@@ -172,6 +177,29 @@ def check_params(params, required, optional=()):
         known = sorted(required) + [f"{key} (optional)" for key in sorted(optional)]
         got = ", ".join(sorted(params)) or "none"
         raise ValueError(f"params must have the keys {', '.join(known)}, got {got}")
+
+
+def check_scopes(params, prefixes):
+    """Require that every key lies below a prefix; what comes after it, each part checks by itself.
+
+    Parameters
+    ----------
+    params : dict of array
+        Flat parameters.
+    prefixes : sequence of str
+        Such as ``("embeddings.", "encoder.")``.
+
+    Raises
+    ------
+    TypeError
+        If `params` is no dict.
+    ValueError
+        If a key lies elsewhere; it would be a parameter without a gradient.
+    """
+    _check_dict(params)
+    strangers = sorted(key for key in params if not key.startswith(tuple(prefixes)))
+    if strangers:
+        raise ValueError(f"params must have keys below {', '.join(prefixes)} only, got {', '.join(strangers)}")
 
 
 def check_setting(name, value, fits, expected):
@@ -197,12 +225,24 @@ def check_setting(name, value, fits, expected):
         raise ValueError(f"{name} must be {expected}, got {value!r}")
 
 
+def _check_dict(params):
+    if not isinstance(params, dict):
+        raise TypeError(f"params must be a dict of arrays, got {type(params).__name__}")
+
+
 def _named(arrays):
     for name, value in arrays.items():
-        if isinstance(value, dict):
-            yield from ((f"{name}[{key!r}]", item) for key, item in value.items())
-        elif value is not None:
-            yield name, value
+        parts = {f"{name}[{key!r}]": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+        for part_name, part in parts.items():
+            if part is not None:
+                _check_array(part_name, part)
+                yield part_name, part
+
+
+def _check_array(name, array):
+    # A list of arrays has an array namespace, but is none.
+    if not hasattr(array, "dtype"):
+        raise TypeError(f"{name} must be an array, got {type(array).__name__}")
 
 
 def _shape_text(shape):

@@ -122,12 +122,12 @@ def check_mask(mask, scores_shape):
     """
     if mask is None:
         return
+    check_rank("mask", mask, 2)
     if mask.dtype.kind != "b":
         raise TypeError(
             f"mask must be a boolean array (True attends), got dtype {mask.dtype}: "
             "numbers to be added to the scores are the bias of refimpl.attention.dot_product.attention"
         )
-    check_rank("mask", mask, 2)
     check_broadcastable("mask", mask, scores_shape)
 
 

@@ -1,6 +1,6 @@
 """A stack of encoder blocks (Vaswani et al. 2017, arXiv:1706.03762, section 3.1)."""
 
-from refimpl.arrays import add_prefix, check_setting, merge, scope
+from refimpl.arrays import add_prefix, check_scopes, check_setting, merge, scope
 from refimpl.blocks.encoder_block import post_norm_block
 
 
@@ -34,8 +34,7 @@ def encoder(x, params, *, n_layer, block=post_norm_block, **settings):
     """
     check_setting("n_layer", n_layer, n_layer > 0, "positive")
     prefixes = [f"layers.{i}." for i in range(n_layer)]
-    strangers = [key for key in params if not key.startswith(tuple(prefixes))]
-    check_setting("params", strangers, not strangers, f"those of layers 0 to {n_layer - 1} only")
+    check_scopes(params, prefixes)
 
     states, pullbacks = [], []
     for prefix in prefixes:

@@ -1,6 +1,15 @@
 """BERT: token, segment and position embeddings, and a stack of encoder blocks (Devlin et al. 2018)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_scopes,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
@@ -46,6 +55,7 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
     """
     array_namespace(token_ids, segment_ids, params)
     check_params(params, EMBEDDING_KEYS)
+    check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     check_shape("segment_ids", segment_ids, token_ids.shape)
     tokens, token_pullback = embedding(token_ids, scope(params, "token."), padding_id=config.pad_id)
@@ -102,8 +112,8 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 3.
     """
     array_namespace(token_ids, segment_ids, params, mask)
-    strangers = sorted(key for key in params if not key.startswith(BACKBONE))
-    check_setting("params", strangers, not strangers, f"those of {' and '.join(BACKBONE)} only")
+    check_scopes(params, BACKBONE)
+    check_floating(params=params)
     embedded, embeddings_pullback = bert_embeddings(
         token_ids, segment_ids, scope(params, "embeddings."), config=config
     )

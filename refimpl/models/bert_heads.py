@@ -1,6 +1,15 @@
 """What BERT is trained and used for: pooler, masked-token and next-sentence heads, classification."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_params,
+    check_scopes,
+    check_setting,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.layers.activation import activation_named
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
@@ -179,6 +188,7 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
 
 
 def _backbone(params, head_keys):
+    check_scopes(params, (*BACKBONE, *head_keys))
     backbone = {key: value for key, value in params.items() if key.startswith(BACKBONE)}
     check_params({key: value for key, value in params.items() if key not in backbone}, head_keys)
     return backbone
