@@ -6,11 +6,12 @@ from hypothesis import Phase, given, settings
 from tests.properties.registry import COMPONENTS
 
 
-def run(check, component, *, shrink=True):
-    """Draw calls of `component` and check each; slow components get fewer."""
+def run(check, component, *, shrink=True, weight=1):
+    """Draw calls of `component` and check each; slow components and slow checks get fewer."""
     profile = settings.get_profile(settings.get_current_profile_name())
-    n = max(profile.max_examples // component.weight, 5)
-    phases = profile.phases if shrink else [Phase.generate]
+    n = max(profile.max_examples // (weight * component.weight), 5)
+    # Explaining a failure runs the slow ones for minutes.
+    phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
 
     @settings(max_examples=n, phases=phases)
     @given(component.calls)

@@ -1,0 +1,94 @@
+"""Bad input of every kind, made out of a good call: each must be refused by name, expected and got."""
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from compare.interpretations import strict_device
+
+
+def spoilt_calls(call):
+    """Yield the kind of error, words that the message must hold, and the bad call."""
+    yield from _wrong_kinds(call)
+    yield from _wrong_shapes(call)
+    yield from _wrong_ids(call)
+    yield from _wrong_masks(call)
+    if call.params is not None:
+        yield from _wrong_keys(call)
+
+
+def _wrong_kinds(call):
+    leaves = call.leaves()
+    for name, x in leaves.items():
+        for bad, words in [
+            (x.tolist(), ["got"]),
+            ([x], ["got"]),
+            (np.ones(x.shape, np.int64), ["floating", "int64"]),
+            (x.astype(ml_dtypes.bfloat16), ["narrow", "bfloat16"]),
+            (x.astype(object), ["numbers", "object"]),
+        ]:
+            yield TypeError, words, call.with_leaves(leaves | {name: bad})
+        if len(leaves) > 1:
+            yield TypeError, ["dtype", "float32", "float64"], call.with_leaves(leaves | {name: x.astype(np.float32)})
+        if len(call.inputs()) > 1:
+            other = call.with_leaves(leaves | {name: strict_device.asarray(x)})
+            yield TypeError, ["one library", "ndarray", "DeviceArray"], other
+
+
+def _wrong_shapes(call):
+    leaves = call.leaves()
+    for name, x in leaves.items():
+        if name.startswith("params."):
+            key = name.split(".")[-1]
+            wider = np.concatenate([x, x[..., :1]], axis=-1)
+            yield ValueError, [key, "must", "got"], call.with_leaves(leaves | {name: x[..., None]})
+            # A table of embeddings may have any number of rows, but its width is given by x or the other tables.
+            if key != "weight" or "x" in leaves:
+                yield ValueError, ["must", "got"], call.with_leaves(leaves | {name: wider})
+
+
+def _wrong_ids(call):
+    for name, x in call.arrays.items():
+        if x.dtype.kind not in "iu":
+            continue
+        first = np.zeros(x.shape, bool)
+        first[(0,) * x.ndim] = True
+        floating = replace(call, arrays=call.arrays | {name: x.astype(np.float64)})
+        yield TypeError, [name.removeprefix("token_").removeprefix("segment_"), "integer", "float64"], floating
+        for bad in (-1, 10**6):
+            beyond = replace(call, arrays=call.arrays | {name: np.where(first, bad, x)})
+            yield ValueError, ["must lie in", "got values", str(bad)], beyond
+
+
+def _wrong_masks(call):
+    for name, x in call.settings.items():
+        if isinstance(x, np.ndarray):
+            floating = replace(call, settings=call.settings | {name: x.astype(np.float64)})
+            yield TypeError, [name, "boolean", "float64"], floating
+            # More axes than there are, and one size too many.
+            for bad in (np.ones((2, 2, 2, 2, 2, 2), bool), np.ones([size + 7 for size in x.shape], bool)):
+                yield ValueError, [name, "must", "got"], replace(call, settings=call.settings | {name: bad})
+
+
+def _wrong_keys(call):
+    some = next(iter(call.params.values()), np.ones(1))
+    yield ValueError, ["params", "unheard_of"], replace(call, params=call.params | {"unheard_of": some})
+    for group in {key.rpartition(".")[0] for key in call.params}:
+        key = f"{group}.unheard_of".lstrip(".")
+        yield ValueError, ["params", "unheard_of"], replace(call, params=call.params | {key: some})
+    for key in call.params:
+        # All matrices must be there.  Of vectors, all but the norms of BERT may be absent.
+        if call.params[key].ndim == 2:
+            rest = {name: value for name, value in call.params.items() if name != key}
+            yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)
+    yield TypeError, ["params", "dict"], replace(call, params=None, arrays=call.arrays | {"params": some})
+
+
+def refuses_bad_input(component, call):
+    for error, words, bad in spoilt_calls(call):
+        with pytest.raises(error) as caught:
+            component(bad)
+        message = str(caught.value)
+        assert all(word in message for word in words), f"expected {words} in: {message}"

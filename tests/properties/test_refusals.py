@@ -1,0 +1,9 @@
+"""Every component refuses bad input as the contract says."""
+
+from tests.properties.examples import for_each, run
+from tests.properties.refusals import refuses_bad_input
+
+
+@for_each()
+def test_bad_input_is_refused_by_name(component):
+    run(refuses_bad_input, component, weight=6)
