@@ -297,6 +297,14 @@ def arange(*bounds):
     return Spread(np.arange(*bounds), None, int64)
 
 
+def asarray(numbers, *, dtype):
+    value = np.asarray(numbers, dtype)
+    if value.dtype.kind in "iub":
+        return Spread(value, None, dtype)
+    # Computed on the host and rounded there: others may compute them in the dtype itself.
+    return stored(np.asarray(numbers, np.float64), 0.0, np.dtype(dtype))
+
+
 def zeros_like(x):
     return Spread(np.zeros_like(x.value), None, x.dtype)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy import bool_, float32, float64, int64  # noqa: F401  (words of the vocabulary)
 
 from compare.interpretations.strict_device import DeviceArray, on_current_device, operand, result
-from compare.interpretations.strict_device import asarray as _asarray  # which is no word of the vocabulary
+from compare.interpretations.strict_device import asarray as _asarray  # which takes arrays, too
 from refimpl.arrays import special
 
 # --- elementwise ------------------------------------------------------------------------------------------
@@ -185,6 +185,12 @@ def full(shape, fill_value, dtype=None):
 
 def arange(*bounds):
     return _asarray(np.arange(*bounds))
+
+
+def asarray(numbers, *, dtype):
+    if not isinstance(numbers, tuple | list):
+        raise TypeError(f"expected a list of Python numbers, got {type(numbers).__name__}")
+    return _asarray(numbers, dtype=dtype)
 
 
 def zeros_like(x, /):

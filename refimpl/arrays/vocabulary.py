@@ -50,6 +50,7 @@ VOCABULARY = {
     "ones": "ones(shape, dtype=...)",
     "full": "full(shape, number, dtype=...)",
     "arange": "arange([start, ]stop[, step]); int64",
+    "asarray": "asarray(numbers, dtype=...); a list of Python numbers, computed on the host",
     "zeros_like": "zeros_like(x)",
     "ones_like": "ones_like(x)",
     # dtypes

@@ -246,6 +246,12 @@ _WORDS = [
         _form("xp.arange(4)"), _form("xp.arange(2, 7)"), _form("xp.arange(5, 0, -2)"), _form("xp.arange(0)"),
         _form("a[xp.arange(2), :]", a=(3, 4)),
     ),
+    *_forms(
+        "asarray", _EXACT,
+        _form("xp.asarray([1.5, -2.0, 0.25], dtype=xp.float32)"), _form("xp.asarray([0.5], dtype=xp.float64)"),
+        _form("xp.asarray([3, 1, 2], dtype=xp.int64)"), _form("a[xp.asarray([1, 0], dtype=xp.int64)]", a=(3, 4)),
+        _form("xp.asarray([], dtype=xp.float32)"),
+    ),
     *_forms("zeros_like", _EXACT, _form("xp.zeros_like(a)", a=(2, 3)), _form("xp.zeros_like(m)", m=(2,)),
             differentiable=False),
     *_forms("ones_like", _EXACT, _form("xp.ones_like(a)", a=(2, 3)), _form("xp.ones_like(m)", m=(2,)),
