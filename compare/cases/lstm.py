@@ -25,15 +25,20 @@ def torch_lstm(x, h, c, params, **settings):
     return torch_stack("LSTM", x, (h, c), params, **settings)
 
 
+def first_bias(params):
+    """Give every gate the bias of the first."""
+    if "bias" not in params:
+        return params
+    return {**params, "bias": np.tile(params["bias"][: len(params["bias"]) // 4], 4)}
+
+
 STEP_BUGS = {
     "gates in the order i o f c of ONNX": {"old": "i_in, f_in, g_in, o_in = xp", "new": "i_in, o_in, f_in, g_in = xp"},
     "gates in the order i f c o, read as i f o c": {
         "old": "i_in, f_in, g_in, o_in = xp", "new": "i_in, f_in, o_in, g_in = xp",
     },
     "every gate with the bias of the first": {
-        "linear": lambda x, params: linear(x, {**params, "bias": np.tile(params["bias"][: len(params["bias"]) // 4], 4)})
-        if "bias" in params
-        else linear(x, params)
+        "linear": lambda x, params: linear(x, first_bias(params)),
     },
     "memory shown without tanh": {"tanh": lambda x: (x, lambda dy: (dy,))},
     "gradient through the memory lost": {"old": "dc_all = dc_new + dmemory", "new": "dc_all = dmemory"},
