@@ -3,3 +3,4 @@
 c = get_config()  # noqa: F821
 c.InlineBackend.figure_formats = {"svg"}
 c.HistoryManager.enabled = False
+c.IPKernelApp.log_level = "ERROR"
