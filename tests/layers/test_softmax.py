@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pytest
+
+from refimpl.layers.softmax import log_softmax, softmax
+
+INF = math.inf
+
+
+def test_by_hand():
+    y, pullback = softmax(np.array([0.0, math.log(3.0)]))
+    np.testing.assert_array_equal(y, [0.25, 0.75])
+    np.testing.assert_array_equal(pullback(np.array([1.0, 0.0]))[0], [0.1875, -0.1875])
+
+
+def test_log_by_hand():
+    y, pullback = log_softmax(np.zeros(4))
+    np.testing.assert_array_equal(y, np.full(4, -math.log(4.0)))
+    np.testing.assert_array_equal(pullback(np.array([1.0, 0.0, 0.0, 0.0]))[0], [0.75, -0.25, -0.25, -0.25])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_the_axis_is_the_one_that_sums_to_1(axis):
+    y, _ = softmax(np.zeros((2, 4)), axis=axis)
+    np.testing.assert_array_equal(y, np.full((2, 4), {0: 0.5, -2: 0.5, 1: 0.25, -1: 0.25}[axis]))
+
+
+def test_all_minus_infinity_is_0_with_gradient_0():
+    x = np.array([[-INF, -INF], [0.0, -INF]])
+    y, pullback = softmax(x)
+    np.testing.assert_array_equal(y, [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(pullback(np.array([[3.0, 4.0], [5.0, 6.0]]))[0], np.zeros((2, 2)))
+
+
+def test_log_of_all_minus_infinity():
+    y, pullback = log_softmax(np.array([-INF, -INF]))
+    np.testing.assert_array_equal(y, [-INF, -INF])
+    np.testing.assert_array_equal(pullback(np.ones(2))[0], [0, 0])
+
+
+def test_masked_entries_may_hold_anything():
+    mask = np.array([True, False, True, False])
+    y, pullback = softmax(np.array([1.0, np.nan, 1.0, INF]), mask=mask)
+    np.testing.assert_array_equal(y, [0.5, 0, 0.5, 0])
+    np.testing.assert_array_equal(pullback(np.array([1.0, 9.0, 0.0, 9.0]))[0], [0.25, 0, -0.25, 0])
+
+
+def test_nothing_taking_part_is_0():
+    y, pullback = softmax(np.ones(3), mask=np.zeros(3, bool))
+    np.testing.assert_array_equal(y, np.zeros(3))
+    np.testing.assert_array_equal(pullback(np.ones(3))[0], np.zeros(3))
+
+
+@pytest.mark.parametrize("f", [softmax, log_softmax])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_zero_sizes(f, shape):
+    y, pullback = f(np.zeros(shape))
+    assert y.shape == pullback(y)[0].shape == shape
+
+
+@pytest.mark.parametrize("large", [1e4, -1e4, 1e300])
+def test_large_scores_do_not_overflow(large):
+    np.testing.assert_array_equal(softmax(np.array([large, large]))[0], [0.5, 0.5])
+    np.testing.assert_array_equal(log_softmax(np.array([large, large]))[0], [-math.log(2.0)] * 2)
+
+
+@pytest.mark.parametrize("f", [softmax, log_softmax])
+@pytest.mark.parametrize(
+    ("x", "settings", "error", "message"),
+    [
+        (np.array(1.0), {}, ValueError, "x must have at least 1 axes, got shape"),
+        (np.ones((2, 3)), {"axis": 2}, ValueError, r"axis must be in \[-2, 2\), got 2"),
+        (np.ones((2, 3)), {"axis": -3}, ValueError, r"axis must be in \[-2, 2\), got -3"),
+        (np.ones(3, int), {}, TypeError, "x must be a floating array, got dtype int64"),
+        ([1.0, 2.0], {}, TypeError, "expected an array, got"),
+    ],
+)
+def test_bad_input(f, x, settings, error, message):
+    with pytest.raises(error, match=message):
+        f(x, **settings)
+
+
+@pytest.mark.parametrize(
+    ("mask", "error", "message"),
+    [
+        (np.ones(3), TypeError, "mask must be a boolean array .*, got dtype float64"),
+        (np.ones(4, bool), ValueError, r"mask must broadcast to \(2, 3\), got \(4,\)"),
+        (np.ones((1, 2, 3), bool), ValueError, r"mask must broadcast to \(2, 3\), got \(1, 2, 3\)"),
+    ],
+)
+def test_bad_masks(mask, error, message):
+    with pytest.raises(error, match=message):
+        softmax(np.ones((2, 3)), mask=mask)
