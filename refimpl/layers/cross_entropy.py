@@ -18,7 +18,7 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     targets : array of int, shape (...)
         The right class, in [0, n_class), or `ignore_index`.
     ignore_index : int, optional
-        Targets of this value have loss 0 and gradient 0, and do not count in the mean.
+        Targets of this value have loss 0 and gradient 0, whatever their logits are, and do not count in the mean.
     label_smoothing : float, optional
         The share of the target's probability that is spread evenly over all classes, in [0, 1].
     reduction : {"mean", "sum", "none"}, optional
@@ -59,7 +59,9 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     classes = xp.where(ignored, 0, flat_targets)
     check_ids("targets", classes, n_class)
 
-    log_probs, log_softmax_pullback = log_softmax(xp.reshape(logits, (n_target, n_class)))
+    # Ignored rows may hold anything, NaN too.
+    counted = xp.where(ignored[:, None], 0.0, xp.reshape(logits, (n_target, n_class)))
+    log_probs, log_softmax_pullback = log_softmax(counted)  # (n_target, n_class)
     # A share of 0 has no say: 0 times a log-probability of -inf would be NaN.
     share = 1.0 - label_smoothing
     of_target = share * log_probs[xp.arange(n_target), classes] if share else 0.0
@@ -76,7 +78,8 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
         is_target = classes[:, None] == xp.arange(n_class)  # (n_target, n_class)
         # The smoothed distribution q, each row of which sums to 1; the loss is minus its inner product with log p.
         q = xp.where(is_target, 1.0 - label_smoothing + spread_evenly, spread_evenly + xp.zeros_like(log_probs))
-        (dlogits,) = log_softmax_pullback(xp.where(ignored[:, None], 0.0, -q * dlosses[:, None]))
+        (dcounted,) = log_softmax_pullback(-q * dlosses[:, None])
+        dlogits = xp.where(ignored[:, None], 0.0, dcounted)
         return (xp.reshape(dlogits, logits.shape),)
 
     return y, pullback

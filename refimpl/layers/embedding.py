@@ -52,11 +52,11 @@ def embedding(ids, params, *, padding_id=None):
     check_ids("ids", ids, n_row)
     check_setting("padding_id", padding_id, padding_id is None or 0 <= padding_id < n_row, f"in [0, {n_row})")
 
-    y = weight[ids]  # (..., d_model)
+    flat_ids = xp.reshape(ids, (math.prod(ids.shape),))  # (n_id,)
+    y = xp.reshape(weight[flat_ids], (*ids.shape, d_model))
 
     def pullback(dy):
-        n_id = math.prod(ids.shape)
-        dweight = scatter_add(xp.reshape(ids, (n_id,)), xp.reshape(dy, (n_id, d_model)), n_row)
+        dweight = scatter_add(flat_ids, xp.reshape(dy, (*flat_ids.shape, d_model)), n_row)
         if padding_id is None:
             return ({"weight": dweight},)
         is_padding = (xp.arange(n_row) == padding_id)[:, None]  # (n_row, 1)
