@@ -87,6 +87,7 @@ BUGS = {
     ),
 }
 SMALL = {"tile_query": 2, "tile_key": 3}
+SQUARE = {"tile_query": 3, "tile_key": 3}
 
 CASES = [
     Case(
@@ -128,7 +129,7 @@ CASES = [
                 {"lead": (2, 3), "n_query": 6, "n_key": 7, "d_head": 3, "d_value": 4, "mask": "empty rows"},
                 SMALL,
             ),
-            Config("sharp", {"lead": (2,), "n_query": 5, "n_key": 7, "d_head": 16, "d_value": 3, "scale": 4.0}, SMALL),
+            Config("sharp", {"lead": (2,), "n_query": 5, "n_key": 7, "d_head": 16, "d_value": 3, "scale": 4.0}, SQUARE),
             Config("long", {"lead": (1, 2), "n_query": 300, "n_key": 500, "d_head": 8, "d_value": 8}, profile="full"),
         ),
         peers={"torch": torch_whole},

@@ -6,7 +6,7 @@ import torch
 
 from compare.cases.attention import inputs
 from compare.cases.case import Case, Config
-from compare.cases.tiled_attention import BUGS, SMALL
+from compare.cases.tiled_attention import BUGS, SMALL, SQUARE
 from refimpl.attention.tiled import tiled_attention
 
 
@@ -36,7 +36,7 @@ CASES = [
         reference=tiled_attention,
         inputs=inputs,
         configs=(
-            Config("self", {"lead": (2, 3), "n_query": 6, "n_key": 6, "d_head": 5, "d_value": 5}, SMALL),
+            Config("self", {"lead": (2, 3), "n_query": 6, "n_key": 6, "d_head": 5, "d_value": 5}, SQUARE),
             Config(
                 "causal",
                 {"lead": (2, 3), "n_query": 7, "n_key": 7, "d_head": 4, "d_value": 4},
