@@ -203,7 +203,7 @@ def _check(q, k, v, params, n_head, mask):
     separate = {key: (d_model, x.shape[-1]) for key, x in zip(SEPARATE, (q, k, v), strict=True)}
     fused = {FUSED: (3 * d_model, d_model), "in_proj_bias": (3 * d_model,), "out_proj.weight": (d_model, d_model)}
     shapes = {**separate, **fused}
-    for key in shapes.keys() & params.keys():
+    for key in [key for key in shapes if key in params]:
         check_shape(key, params[key], shapes[key])
     if mask is not None:
         check_mask(mask, (q.shape[0], n_head, q.shape[1], k.shape[1]))
