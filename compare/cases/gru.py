@@ -8,7 +8,8 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.recurrent import cell_inputs, sequence_inputs, torch_cell, torch_stack
 from compare.cases.recurrent_bugs import SEQUENCE_BUGS, wrong_sequence
-from refimpl.recurrent.gru import gru, gru_cell, gru_step, gru_step_reset_before
+from refimpl.recurrent import gru as text
+from refimpl.recurrent.gru import gru, gru_cell
 
 
 def torch_gru_cell(x, h, params, *, reset="after"):
@@ -52,33 +53,32 @@ def loop(x, h, params, *, n_layer=1, bidirectional=False, lengths=None):
     return torch.stack(padded), torch.stack(lasts)
 
 
-STEPS = {"after": gru_step, "before": gru_step_reset_before}
 # Of one variant, or (where the text is the same) of both.
 STEP_BUGS = {
-    "reset before instead of after": {"after": gru_step_reset_before},
-    "reset after instead of before": {"before": gru_step},
+    "reset before instead of after": {"after": text._step_before},
+    "reset after instead of before": {"before": text._step_after},
     "update gate exchanged": {
-        name: rewritten(step, "(1.0 - z) * n + z * h", "z * n + (1.0 - z) * h") for name, step in STEPS.items()
+        name: rewritten(step, "(1.0 - z) * n + z * h", "z * n + (1.0 - z) * h") for name, step in text.STEPS.items()
     },
     "gates in the order z r n": {
-        name: rewritten(step, "x_r, x_z, x_n =", "x_z, x_r, x_n =") for name, step in STEPS.items()
+        name: rewritten(step, "x_r, x_z, x_n =", "x_z, x_r, x_n =") for name, step in text.STEPS.items()
     },
     "bias of the hidden state outside the reset": {
         "after": rewritten(
-            gru_step, "tanh(x_n + r * h_n)",
+            text._step_after, "tanh(x_n + r * h_n)",
             'tanh(x_n + r * h_n + (1.0 - r) * (params["bias_hh"][-h.shape[1] :] if "bias_hh" in params else 0.0))',
         )
     },
     "gradient past the update gate lost": {
-        name: rewritten(step, "dh_new * z + ", "") for name, step in STEPS.items()
+        name: rewritten(step, "dh_new * z + ", "") for name, step in text.STEPS.items()
     },
-    "gradient of the reset product not gated": {"after": rewritten(gru_step, "dn_in * r]", "dn_in]")},
-    "gradient of the gated state not gated": {"before": rewritten(gru_step_reset_before, "dreset * r +", "dreset +")},
+    "gradient of the reset product not gated": {"after": rewritten(text._step_after, "dn_in * r]", "dn_in]")},
+    "gradient of the gated state not gated": {"before": rewritten(text._step_before, "dreset * r +", "dreset +")},
 }  # fmt: skip
 
 
 def wrong_gru(function, name):
-    steps = {**STEPS, **STEP_BUGS[name]}
+    steps = {**text.STEPS, **STEP_BUGS[name]}
     return rewritten(function, _step_named=steps.__getitem__)
 
 

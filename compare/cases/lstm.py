@@ -9,7 +9,8 @@ from compare.cases.case import Case, Config
 from compare.cases.recurrent import cell_inputs, sequence_inputs, torch_cell, torch_stack
 from compare.cases.recurrent_bugs import SEQUENCE_BUGS, wrong_sequence
 from refimpl.layers.linear import linear
-from refimpl.recurrent.lstm import lstm, lstm_cell, lstm_step
+from refimpl.recurrent import lstm as text
+from refimpl.recurrent.lstm import lstm, lstm_cell
 
 
 def torch_lstm_cell(x, h, c, params):
@@ -50,7 +51,7 @@ STEP_BUGS = {
 
 
 def wrong_lstm(function, name):
-    return rewritten(function, lstm_step=rewritten(lstm_step, **STEP_BUGS[name]))
+    return rewritten(function, _step=rewritten(text._step, **STEP_BUGS[name]))
 
 
 CASES = [

@@ -6,9 +6,11 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.recurrent import cell_inputs, sequence_inputs, torch_cell, torch_stack
 from compare.cases.recurrent_bugs import SEQUENCE_BUGS, wrong_sequence
+from refimpl.layers.linear import linear
 from refimpl.layers.relu import relu
 from refimpl.layers.tanh import tanh
-from refimpl.recurrent.rnn import rnn, rnn_cell, rnn_step
+from refimpl.recurrent import rnn as text
+from refimpl.recurrent.rnn import rnn, rnn_cell
 
 
 def torch_rnn_cell(x, h, params, *, activation="tanh"):
@@ -24,7 +26,7 @@ STEP_BUGS = {
         "old": "(from_x + from_h)", "new": '(from_x + from_h - params.get("bias_hh", 0.0))',
     },
     "weight of the hidden state transposed": {
-        "linear": rewritten(rnn_step.__globals__["linear"], "xp.swapaxes(weight, 0, 1)", "weight"),
+        "linear": rewritten(linear, "xp.swapaxes(weight, 0, 1)", "weight"),
     },
     "tanh for relu": {"BENDS": {"tanh": tanh, "relu": tanh}},
     "relu for tanh": {"BENDS": {"tanh": relu, "relu": relu}},
@@ -33,7 +35,7 @@ STEP_BUGS = {
 
 
 def wrong_rnn(function, name):
-    return rewritten(function, rnn_step=rewritten(rnn_step, **STEP_BUGS[name]))
+    return rewritten(function, _step=rewritten(text._step, **STEP_BUGS[name]))
 
 
 CASES = [

@@ -10,93 +10,6 @@ from refimpl.recurrent.stack import recurrent_stack
 N_GATE = 3
 
 
-def gru_step(from_x, h, params):
-    """Step from one hidden state to the next; the reset gate acts *after* the product with the hidden state.
-
-    Parameters
-    ----------
-    from_x : array, shape (n_batch, 3 d_hidden)
-        What the input says to the gates r, z and n.
-    h : array, shape (n_batch, d_hidden)
-        The hidden state.
-    params : dict of array
-        ``weight_hh`` (3 d_hidden, d_hidden) and, optionally, ``bias_hh``; others are passed over.
-
-    Returns
-    -------
-    y : tuple of array
-        The new hidden state alone.
-    pullback : callable
-        Maps ``(dh_new,)`` to ``(dfrom_x, dh, dparams)``, without the parameters of the input.
-    """
-    xp = array_namespace(from_x, h, params)
-    from_h, h_pullback = linear(h, linear_part(params, "hh"))
-    x_r, x_z, x_n = xp.split(from_x, N_GATE, axis=-1)
-    h_r, h_z, h_n = xp.split(from_h, N_GATE, axis=-1)
-    r, r_pullback = sigmoid(x_r + h_r)
-    z, z_pullback = sigmoid(x_z + h_z)
-    n, n_pullback = tanh(x_n + r * h_n)
-    h_new = (1.0 - z) * n + z * h
-
-    def pullback(dy):
-        (dh_new,) = dy
-        (dn_in,) = n_pullback(dh_new * (1.0 - z))
-        (dz_in,) = z_pullback(dh_new * (h - n))
-        (dr_in,) = r_pullback(dn_in * h_n)
-        dh_in, dhidden = h_pullback(xp.concatenate([dr_in, dz_in, dn_in * r], axis=-1))
-        dfrom_x = xp.concatenate([dr_in, dz_in, dn_in], axis=-1)
-        return dfrom_x, dh_new * z + dh_in, named_part("hh", dhidden)
-
-    return (h_new,), pullback
-
-
-def gru_step_reset_before(from_x, h, params):
-    """Step from one hidden state to the next; the reset gate acts *before* the product with the hidden state.
-
-    Parameters
-    ----------
-    from_x : array, shape (n_batch, 3 d_hidden)
-        What the input says to the gates r, z and n.
-    h : array, shape (n_batch, d_hidden)
-        The hidden state.
-    params : dict of array
-        As for `gru_step`.
-
-    Returns
-    -------
-    y : tuple of array
-        The new hidden state alone.
-    pullback : callable
-        Maps ``(dh_new,)`` to ``(dfrom_x, dh, dparams)``, without the parameters of the input.
-    """
-    xp = array_namespace(from_x, h, params)
-    of_gates, of_new = _split_rows(xp, linear_part(params, "hh"))
-    from_h, h_pullback = linear(h, of_gates)
-    x_r, x_z, x_n = xp.split(from_x, N_GATE, axis=-1)
-    h_r, h_z = xp.split(from_h, 2, axis=-1)
-    r, r_pullback = sigmoid(x_r + h_r)
-    z, z_pullback = sigmoid(x_z + h_z)
-    from_reset, reset_pullback = linear(r * h, of_new)
-    n, n_pullback = tanh(x_n + from_reset)
-    h_new = (1.0 - z) * n + z * h
-
-    def pullback(dy):
-        (dh_new,) = dy
-        (dn_in,) = n_pullback(dh_new * (1.0 - z))
-        (dz_in,) = z_pullback(dh_new * (h - n))
-        dreset, dof_new = reset_pullback(dn_in)
-        (dr_in,) = r_pullback(dreset * h)
-        dh_in, dof_gates = h_pullback(xp.concatenate([dr_in, dz_in], axis=-1))
-        dhidden = {key: xp.concatenate([dof_gates[key], dof_new[key]], axis=0) for key in of_gates}
-        dfrom_x = xp.concatenate([dr_in, dz_in, dn_in], axis=-1)
-        return dfrom_x, dh_new * z + dreset * r + dh_in, named_part("hh", dhidden)
-
-    return (h_new,), pullback
-
-
-STEPS = {"after": gru_step, "before": gru_step_reset_before}
-
-
 def gru_cell(x, h, params, *, reset="after"):
     """Read one position.
 
@@ -205,6 +118,59 @@ def gru(x, h, params, *, n_layer=1, bidirectional=False, reset="after", lengths=
         x, (h,), params, step=_step_named(reset), n_gate=N_GATE, n_layer=n_layer, bidirectional=bidirectional,
         lengths=lengths, keep=keep, rate=rate,
     )  # fmt: skip
+
+
+def _step_after(from_x, h, params):
+    """Reset after the product: every step gives the new state, and maps its gradient to those of from_x, h, params."""
+    xp = array_namespace(from_x, h, params)
+    from_h, h_pullback = linear(h, linear_part(params, "hh"))
+    x_r, x_z, x_n = xp.split(from_x, N_GATE, axis=-1)
+    h_r, h_z, h_n = xp.split(from_h, N_GATE, axis=-1)
+    r, r_pullback = sigmoid(x_r + h_r)
+    z, z_pullback = sigmoid(x_z + h_z)
+    n, n_pullback = tanh(x_n + r * h_n)
+    h_new = (1.0 - z) * n + z * h
+
+    def pullback(dy):
+        (dh_new,) = dy
+        (dn_in,) = n_pullback(dh_new * (1.0 - z))
+        (dz_in,) = z_pullback(dh_new * (h - n))
+        (dr_in,) = r_pullback(dn_in * h_n)
+        dh_in, dhidden = h_pullback(xp.concatenate([dr_in, dz_in, dn_in * r], axis=-1))
+        dfrom_x = xp.concatenate([dr_in, dz_in, dn_in], axis=-1)
+        return dfrom_x, dh_new * z + dh_in, named_part("hh", dhidden)
+
+    return (h_new,), pullback
+
+
+def _step_before(from_x, h, params):
+    """Reset before the product."""
+    xp = array_namespace(from_x, h, params)
+    of_gates, of_new = _split_rows(xp, linear_part(params, "hh"))
+    from_h, h_pullback = linear(h, of_gates)
+    x_r, x_z, x_n = xp.split(from_x, N_GATE, axis=-1)
+    h_r, h_z = xp.split(from_h, 2, axis=-1)
+    r, r_pullback = sigmoid(x_r + h_r)
+    z, z_pullback = sigmoid(x_z + h_z)
+    from_reset, reset_pullback = linear(r * h, of_new)
+    n, n_pullback = tanh(x_n + from_reset)
+    h_new = (1.0 - z) * n + z * h
+
+    def pullback(dy):
+        (dh_new,) = dy
+        (dn_in,) = n_pullback(dh_new * (1.0 - z))
+        (dz_in,) = z_pullback(dh_new * (h - n))
+        dreset, dof_new = reset_pullback(dn_in)
+        (dr_in,) = r_pullback(dreset * h)
+        dh_in, dof_gates = h_pullback(xp.concatenate([dr_in, dz_in], axis=-1))
+        dhidden = {key: xp.concatenate([dof_gates[key], dof_new[key]], axis=0) for key in of_gates}
+        dfrom_x = xp.concatenate([dr_in, dz_in, dn_in], axis=-1)
+        return dfrom_x, dh_new * z + dreset * r + dh_in, named_part("hh", dhidden)
+
+    return (h_new,), pullback
+
+
+STEPS = {"after": _step_after, "before": _step_before}
 
 
 def _step_named(reset):

@@ -17,7 +17,7 @@ def recurrent_layer(x, state, params, *, step, lengths=None, reverse=False, **se
     params : dict of array
         ``weight_ih``, ``weight_hh`` and, optionally, ``bias_ih``, ``bias_hh``: those of the cell.
     step : callable
-        ``step(from_x, *state, params, **settings) -> (state, pullback)``, such as `refimpl.recurrent.lstm.lstm_step`.
+        ``step(from_x, *state, params, **settings) -> (state, pullback)``, as each of the cells has one.
     lengths : array of int, shape (n_batch,), optional
         Where each sequence ends.  Beyond, x may hold anything, y is 0, and the state stays as it is.
     reverse : bool, optional

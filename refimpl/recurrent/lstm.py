@@ -10,55 +10,6 @@ from refimpl.recurrent.stack import recurrent_stack
 N_GATE = 4
 
 
-def lstm_step(from_x, h, c, params):
-    """Step from one state to the next.
-
-    Parameters
-    ----------
-    from_x : array, shape (n_batch, 4 d_hidden)
-        What the input says to the gates i, f, g and o.
-    h : array, shape (n_batch, d_state)
-        The hidden state.
-    c : array, shape (n_batch, d_hidden)
-        The memory.
-    params : dict of array
-        ``weight_hh`` (4 d_hidden, d_state) and, optionally, ``bias_hh`` and ``weight_hr`` (d_state, d_hidden); others
-        are passed over.
-
-    Returns
-    -------
-    y : tuple of array
-        The new hidden state and the new memory.
-    pullback : callable
-        Maps ``(dh_new, dc_new)`` to ``(dfrom_x, dh, dc, dparams)``, without the parameters of the input.
-    """
-    xp = array_namespace(from_x, h, c, params)
-    from_h, h_pullback = linear(h, linear_part(params, "hh"))
-    i_in, f_in, g_in, o_in = xp.split(from_x + from_h, N_GATE, axis=-1)
-    i, i_pullback = sigmoid(i_in)
-    f, f_pullback = sigmoid(f_in)
-    g, g_pullback = tanh(g_in)
-    o, o_pullback = sigmoid(o_in)
-    c_new = f * c + i * g
-    shown, show_pullback = tanh(c_new)
-    h_new, project_pullback = _project(o * shown, linear_part(params, "hr"))
-
-    def pullback(dy):
-        dh_new, dc_new = dy
-        dhidden, dproject = project_pullback(dh_new)
-        (dmemory,) = show_pullback(dhidden * o)
-        dc_all = dc_new + dmemory  # the next step's use of the memory, and this step's
-        (di_in,) = i_pullback(dc_all * g)
-        (df_in,) = f_pullback(dc_all * c)
-        (dg_in,) = g_pullback(dc_all * i)
-        (do_in,) = o_pullback(dhidden * shown)
-        dfrom_x = xp.concatenate([di_in, df_in, dg_in, do_in], axis=-1)
-        dh, dcell = h_pullback(dfrom_x)
-        return dfrom_x, dh, dc_all * f, merge(named_part("hh", dcell), named_part("hr", dproject))
-
-    return (h_new, c_new), pullback
-
-
 def lstm_cell(x, h, c, params):
     """Read one position.
 
@@ -92,7 +43,7 @@ def lstm_cell(x, h, c, params):
     Notes
     -----
     The order of the gates is i f g o in PyTorch, i o f c in ONNX and i f c o in Keras (c is our g);
-    `refimpl.recurrent.conventions` converts.  No gate looks at the memory (no peepholes).
+    `refimpl.checkpoints.recurrent_conventions` converts.  No gate looks at the memory (no peepholes).
 
     References
     ----------
@@ -106,7 +57,7 @@ def lstm_cell(x, h, c, params):
     check_shape("h", h, (x.shape[0], d_state))
     check_shape("c", c, (x.shape[0], d_hidden))
     from_x, x_pullback = linear(x, linear_part(params, "ih"))
-    y, step_pullback = lstm_step(from_x, h, c, params)
+    y, step_pullback = _step(from_x, h, c, params)
 
     def pullback(dy):
         dfrom_x, dh, dc, dhidden = step_pullback(dy)
@@ -169,9 +120,38 @@ def lstm(x, h, c, params, *, n_layer=1, bidirectional=False, lengths=None, keep=
     """
     array_namespace(x, h, c, params, lengths, keep)
     return recurrent_stack(
-        x, (h, c), params, step=lstm_step, n_gate=N_GATE, n_layer=n_layer, bidirectional=bidirectional,
+        x, (h, c), params, step=_step, n_gate=N_GATE, n_layer=n_layer, bidirectional=bidirectional,
         lengths=lengths, keep=keep, rate=rate,
     )  # fmt: skip
+
+
+def _step(from_x, h, c, params):
+    """Give the new state, and map its gradient to those of from_x, the old state and the parameters used here."""
+    xp = array_namespace(from_x, h, c, params)
+    from_h, h_pullback = linear(h, linear_part(params, "hh"))
+    i_in, f_in, g_in, o_in = xp.split(from_x + from_h, N_GATE, axis=-1)
+    i, i_pullback = sigmoid(i_in)
+    f, f_pullback = sigmoid(f_in)
+    g, g_pullback = tanh(g_in)
+    o, o_pullback = sigmoid(o_in)
+    c_new = f * c + i * g
+    shown, show_pullback = tanh(c_new)
+    h_new, project_pullback = _project(o * shown, linear_part(params, "hr"))
+
+    def pullback(dy):
+        dh_new, dc_new = dy
+        dhidden, dproject = project_pullback(dh_new)
+        (dmemory,) = show_pullback(dhidden * o)
+        dc_all = dc_new + dmemory  # the next step's use of the memory, and this step's
+        (di_in,) = i_pullback(dc_all * g)
+        (df_in,) = f_pullback(dc_all * c)
+        (dg_in,) = g_pullback(dc_all * i)
+        (do_in,) = o_pullback(dhidden * shown)
+        dfrom_x = xp.concatenate([di_in, df_in, dg_in, do_in], axis=-1)
+        dh, dcell = h_pullback(dfrom_x)
+        return dfrom_x, dh, dc_all * f, merge(named_part("hh", dcell), named_part("hr", dproject))
+
+    return (h_new, c_new), pullback
 
 
 def _project(hidden, part):

@@ -11,39 +11,6 @@ N_GATE = 1
 BENDS = {"tanh": tanh, "relu": relu}
 
 
-def rnn_step(from_x, h, params, *, activation="tanh"):
-    """Step from one hidden state to the next.
-
-    Parameters
-    ----------
-    from_x : array, shape (n_batch, d_hidden)
-        What the input says.
-    h : array, shape (n_batch, d_hidden)
-        The hidden state.
-    params : dict of array
-        ``weight_hh`` (d_hidden, d_hidden) and, optionally, ``bias_hh``; others are passed over.
-    activation : {"tanh", "relu"}, optional
-        What bends.
-
-    Returns
-    -------
-    y : tuple of array
-        The new hidden state alone.
-    pullback : callable
-        Maps ``(dh_new,)`` to ``(dfrom_x, dh, dparams)``, without the parameters of the input.
-    """
-    array_namespace(from_x, h, params)
-    from_h, h_pullback = linear(h, linear_part(params, "hh"))
-    h_new, bend_pullback = BENDS[activation](from_x + from_h)
-
-    def pullback(dy):
-        (dsum,) = bend_pullback(dy[0])
-        dh, dhidden = h_pullback(dsum)
-        return dsum, dh, named_part("hh", dhidden)
-
-    return (h_new,), pullback
-
-
 def rnn_cell(x, h, params, *, activation="tanh"):
     """Read one position.
 
@@ -84,7 +51,7 @@ def rnn_cell(x, h, params, *, activation="tanh"):
     d_hidden, _ = check_cell(params, x.shape[-1], n_gate=N_GATE)
     check_shape("h", h, (x.shape[0], d_hidden))
     from_x, x_pullback = linear(x, linear_part(params, "ih"))
-    (y,), step_pullback = rnn_step(from_x, h, params, activation=activation)
+    (y,), step_pullback = _step(from_x, h, params, activation=activation)
 
     def pullback(dy):
         dfrom_x, dh, dhidden = step_pullback((dy,))
@@ -146,9 +113,23 @@ def rnn(x, h, params, *, n_layer=1, bidirectional=False, activation="tanh", leng
     array_namespace(x, h, params, lengths, keep)
     _check_activation(activation)
     return recurrent_stack(
-        x, (h,), params, step=rnn_step, n_gate=N_GATE, n_layer=n_layer, bidirectional=bidirectional,
+        x, (h,), params, step=_step, n_gate=N_GATE, n_layer=n_layer, bidirectional=bidirectional,
         lengths=lengths, keep=keep, rate=rate, activation=activation,
     )  # fmt: skip
+
+
+def _step(from_x, h, params, *, activation="tanh"):
+    """Give the new state, and map its gradient to those of from_x, the old state and the parameters used here."""
+    array_namespace(from_x, h, params)
+    from_h, h_pullback = linear(h, linear_part(params, "hh"))
+    h_new, bend_pullback = BENDS[activation](from_x + from_h)
+
+    def pullback(dy):
+        (dsum,) = bend_pullback(dy[0])
+        dh, dhidden = h_pullback(dsum)
+        return dsum, dh, named_part("hh", dhidden)
+
+    return (h_new,), pullback
 
 
 def _check_activation(activation):

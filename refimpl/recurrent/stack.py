@@ -122,7 +122,7 @@ def _start(xp, x, state, cell, i):
 
 
 def _check(x, state, params, n_gate, n_layer, n_direction, lengths, keep):
-    check_floating(x=x, params=params, **{f"state[{k}]": given for k, given in enumerate(state)})
+    check_floating(x=x, params=params, **dict(zip("hc", state, strict=False)))
     check_shape("x", x, (None, None, None))
     check_setting("n_seq", x.shape[1], x.shape[1] > 0, "at least 1: there is nothing to read")
     check_setting("n_layer", n_layer, n_layer > 0, "positive")

@@ -1,6 +1,7 @@
 """Rules on the shape of a component: `f(*arrays, params, *, settings) -> (y, pullback)`."""
 
 import ast
+import itertools
 
 from tests.contract import numpydoc_types
 from tests.contract.scopes import parameters, positional
@@ -96,7 +97,9 @@ def gradients_in_order(source):
     for component, pullback in _documented_pullbacks(source):
         names = _differentiable(component)
         for value in _returned_tuples(pullback):
-            for place, entry in enumerate(value.elts):
+            # What stands behind a starred entry has a place that is known only when it runs.
+            known = itertools.takewhile(lambda entry: not isinstance(entry, ast.Starred), value.elts)
+            for place, entry in enumerate(known):
                 name = entry.id.removeprefix("d") if isinstance(entry, ast.Name) else None
                 if name in names and names.index(name) != place:
                     yield value, f"d{name} at place {place} of {ast.unparse(value)}"
