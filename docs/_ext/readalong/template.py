@@ -42,11 +42,12 @@ def faults_of_tree(pages, refimpl):
     list of str
         What is wrong, one sentence each.
     """
-    faults = []
+    faults, elsewhere = [], _shown_by_dotted_name(pages)
     for package in PACKAGES:
         for path in sorted((refimpl / package).glob("*.py")):
             page = pages / package / f"{path.stem}.md"
-            if component_names(path) and not page.is_file():
+            parts = {f"refimpl.{package}.{path.stem}.{name}" for name in component_names(path)}
+            if not parts <= elsewhere and not page.is_file():
                 faults.append(f"{path.relative_to(refimpl.parent)} has no page: write {page.relative_to(pages.parent)}")
     for page in sorted(pages.glob("*/*.md")):
         path = refimpl / page.parent.name / f"{page.stem}.py"
@@ -83,6 +84,12 @@ def faults_of_page(page, path):
     names = [name for name, _, _ in blocks]
     faults += [f"has no {{{name}}}" for name in ("component", "text", "code-cell", "measured") if name not in names]
     return faults
+
+
+def _shown_by_dotted_name(pages):
+    """Parts of a larger component may be shown on its page."""
+    texts = [page.read_text(encoding="utf-8") for page in pages.glob("*/*.md")]
+    return {name for text in texts for name in re.findall(r"^`{3,}\{text\} (refimpl[\w.]+)$", text, re.MULTILINE)}
 
 
 def _fences(text):
@@ -123,19 +130,26 @@ def _without_text(path, blocks):
 def _unexplained(path, blocks):
     """Every line of every pullback that the page shows must stand in a step beside its reason."""
     faults = []
-    for name in component_names(path):
+    for name in dict.fromkeys(argument for directive, argument, _ in blocks if directive == "text"):
         quoted = {
             bare(line)
             for directive, argument, body in blocks
             if directive == "step" and argument == name
             for line in body.splitlines()
         }
-        function = function_in(path, name)
-        for number, line in function.lines:
-            if function.is_in_pullback(number) and bare(line) and not bare(line).startswith("#"):
-                if bare(line) not in quoted:
-                    faults.append(f"does not explain line {number} of {path.name}, in the pullback of {name}: {bare(line)}")
+        for number, line in _pullback_lines(path, name):
+            if bare(line) not in quoted:
+                faults.append(f"does not explain line {number}, in the pullback of {name}: {bare(line)}")
     return faults
+
+
+def _pullback_lines(path, name):
+    try:
+        function = _function(path, name)
+    except SourceError:
+        return []  # it is gone, which is another fault
+    code = [(number, line) for number, line in function.lines if function.is_in_pullback(number)]
+    return [(number, line) for number, line in code if bare(line) and not bare(line).startswith("#")]
 
 
 def _gone_names(blocks, prose, path):
