@@ -113,6 +113,7 @@ CASES = [
         outputs=tuple(f"state{i}" for i in range(ERF.n_layer + 1)),
         configs=configs(wide=64),
         peers={"transformers": transformers_bert},
+        coarse_erf=("transformers",),
         # As in the case of layer_norm: PyTorch 2.13 on the CPU adds up the gradient of the norm's bias in 16 bits.
         sums_in_storage=("transformers",),
         bugs={

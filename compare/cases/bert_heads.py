@@ -99,6 +99,7 @@ CASES = [
             Config("wide", {"lead": (32,), "d_model": 384, "vocab_size": 8192}, measured=True),
         ),
         peers={"torch": torch_head},
+        coarse_erf=("torch",),
         bugs={
             "tanh GELU for erf GELU": rewritten(masked_token_head, activation_named=always(gelu_tanh)),
             "norm before the activation": rewritten(masked_token_head, "layer_norm(bent,", "layer_norm(mapped,"),
@@ -118,6 +119,7 @@ CASES = [
                 "BertForPreTraining", PRETRAINING, ("prediction_logits", "seq_relationship_logits")
             )
         },
+        coarse_erf=("transformers",),
         bugs={
             "tied gradient not added": rewritten(
                 bert_for_pretraining, 'dbackbone[TOKEN_TABLE] + dmlm["decoder.weight"]', "dbackbone[TOKEN_TABLE]"
@@ -140,6 +142,7 @@ CASES = [
         inputs=_inputs_of(CLASSIFICATION),
         configs=configs(wide=64),
         peers={"transformers": _transformers("BertForSequenceClassification", CLASSIFICATION, ("logits",))},
+        coarse_erf=("transformers",),
         bugs={
             "pooler on the last token": rewritten(bert_for_sequence_classification, pooler=LAST_TOKEN),
             "pooler on the first state": rewritten(

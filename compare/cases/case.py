@@ -87,6 +87,9 @@ class Case:
     sums_in_storage : tuple of str
         Peers whose kernels keep sums of 16-bit numbers in 16 bits; in those dtypes they are judged under that policy,
         and their rows say so.
+    coarse_erf : tuple of str
+        Peers whose kernels evaluate erf by a polynomial that is coarser than float32; in float32 they are judged under
+        that policy, and their rows say so.
     cotangents : callable, optional
         ``cotangents(generator, outputs) -> list``; by default standard normal ones for every output.
     """
@@ -104,6 +107,7 @@ class Case:
     extended_truth: bool = True
     oracles: tuple = ("autograd", "complex_step")
     sums_in_storage: tuple = ()
+    coarse_erf: tuple = ()
     cotangents: Callable | None = None
 
     def config_named(self, name):

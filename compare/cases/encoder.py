@@ -79,6 +79,7 @@ CASES = [
             ),
         ),
         peers={"torch": torch_encoder},
+        coarse_erf=("torch",),
         # As in the case of layer_norm: PyTorch 2.13 on the CPU adds up the gradient of the norm's bias in 16 bits.
         sums_in_storage=("torch",),
         bugs={

@@ -110,6 +110,7 @@ CASES = [
         inputs=inputs,
         configs=CONFIGS,
         peers={"torch": _torch_block(norm_first=False)},
+        coarse_erf=("torch",),
         # As in the case of layer_norm: PyTorch 2.13 on the CPU adds up the gradient of the norm's bias in 16 bits.
         sums_in_storage=("torch",),
         bugs={
@@ -134,6 +135,7 @@ CASES = [
         inputs=inputs,
         configs=CONFIGS,
         peers={"torch": _torch_block(norm_first=True)},
+        coarse_erf=("torch",),
         bugs={
             **{name: rewritten(pre_norm_block, **edit) for name, edit in SETTING_BUGS.items()},
             "norm after the residual sum": post_norm_block,

@@ -54,6 +54,7 @@ CASES = [
             Config("wide", {"lead": (4, 128), "d_model": 384, "d_ff": 1536}, {"activation": "gelu"}, measured=True),
         ),
         peers={"torch": torch_feed_forward},
+        coarse_erf=("torch",),
         bugs={
             "tanh GELU for erf GELU": rewritten(feed_forward, activation_named=always(gelu_tanh)),
             "activation missing in the backward": rewritten(

@@ -35,6 +35,7 @@ def _case(name, title, reference, peer, bugs):
         inputs=inputs,
         configs=CONFIGS,
         peers={"torch": peer},
+        coarse_erf=("torch",) if reference is gelu else (),
         bugs=bugs,
     )
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy import bool_, float32, float64, int64  # noqa: F401  (words of the vocabulary)
 
-from compare.interpretations.policy import policy_for
+from compare.interpretations.policy import erf_variance, policy_for
 from compare.interpretations.spread import (
     Spread,
     bare,
@@ -59,8 +59,8 @@ def cos(x):
 
 
 def erf(x):
-    with np.errstate(all="ignore"):
-        return _function(_erf_of_values(x.value), 2 / math.sqrt(math.pi) * np.exp(-x.value * x.value), x)
+    slope = 2 / math.sqrt(math.pi) * np.exp(-x.value * x.value)
+    return stored(_erf_of_values(x.value), slope * slope * variance_of(x) + erf_variance(), x.dtype)
 
 
 def floor(x):
@@ -163,14 +163,26 @@ def _product(multiply, n_term, *operands):
 
 
 def scatter_add(ids, values, n):
-    one_hot = (bare(ids)[:, None] == np.arange(n)).astype(np.float64)  # (n_row, n)
-    n_hit = one_hot.sum(axis=0)[:, None]
-    value = one_hot.T @ values.value
-    squares = one_hot.T @ (values.value * values.value)
-    inherited = 0.0 if values.variance is None else one_hot.T @ values.variance
+    rows, row_of, n_hit = np.unique(bare(ids), return_inverse=True, return_counts=True)
+
+    def collect(part):
+        collected = np.zeros((len(rows), values.shape[1]), part.dtype)
+        np.add.at(collected, row_of, part)
+        return collected
+
+    value, squares = collect(values.value), collect(values.value * values.value)
+    inherited = 0.0 if values.variance is None else collect(values.variance)
     # A row that is hit once is copied, not added.
-    own = np.where(n_hit > 1, _accumulation(n_hit, squares, value, policy_for(values.dtype)), 0.0)
-    return stored(value, own + inherited, values.dtype)
+    n_term = n_hit[:, None]
+    own = np.where(n_term > 1, _accumulation(n_term, squares, value, policy_for(values.dtype)), 0.0)
+    hit = stored(value, own + inherited, values.dtype)
+
+    def place(part):
+        table = np.zeros((n, values.shape[1]), part.dtype)
+        table[rows] = part
+        return table
+
+    return Spread(place(hit.value), place(hit.variance), values.dtype)
 
 
 # --- choices: the variance of the element that was chosen -------------------------------------------------

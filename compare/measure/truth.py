@@ -10,7 +10,6 @@ import ml_dtypes
 import numpy as np
 
 from compare.cases.case import Inputs
-from compare.interpretations.policy import sums_kept_in_storage
 from compare.interpretations.spread import Spread, counting_softened, spread
 from compare.peers.tree import leaves, map_arrays, named_arguments
 
@@ -117,7 +116,7 @@ def positional_names(function):
     return [name for name, parameter in inspect.signature(function).parameters.items() if parameter.kind in kinds]
 
 
-def find_truth(case, config, dtype, seed, *, sums_in_storage=False):
+def find_truth(case, config, dtype, seed, *, declared=nullcontext):
     """Run the reference on spread arrays, forward and pullback.
 
     Parameters
@@ -130,8 +129,8 @@ def find_truth(case, config, dtype, seed, *, sums_in_storage=False):
         The dtype of the implementations that will be judged.
     seed : int
         The run's seed.
-    sums_in_storage : bool, optional
-        Whether sums of 16-bit numbers may be kept in 16 bits instead of float32.
+    declared : callable, optional
+        What is declared of the kernels that will be judged: `sums_kept_in_storage` or `erf_by_polynomial`.
 
     Returns
     -------
@@ -146,7 +145,7 @@ def find_truth(case, config, dtype, seed, *, sums_in_storage=False):
         return spread(x, DTYPES[dtype], value_dtype=value_dtype)
 
     start = time.perf_counter()
-    with counting_softened() as softened, sums_kept_in_storage() if sums_in_storage else nullcontext():
+    with counting_softened() as softened, declared():
         args, masks = (map_arrays(lift, tree) for tree in (inputs.args, inputs.masks))
         y, pullback = case.reference(*args, **masks, **config.settings)
         cotangents = _draw_cotangents(case, generator, leaves(y), dtype)

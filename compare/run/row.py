@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from compare.interpretations.policy import erf_by_polynomial, sums_kept_in_storage
 from compare.measure.evaluate import evaluate
 from compare.measure.truth import DTYPES, along, find_truth
 from compare.peers.arrays import ArrayPeer
@@ -73,17 +74,25 @@ def judge_config(
     rows = []
     for name in names:
         start = time.perf_counter()
-        narrow = name in case.sums_in_storage and dtype in ("float16", "bfloat16")
-        own_truth = find_truth(case, config, dtype, seed, sums_in_storage=True) if narrow else truth
+        policy, declared = _policy(case, name, dtype)
+        own_truth = find_truth(case, config, dtype, seed, declared=declared) if declared else truth
         peer = _only(what, _judge_peer(name, case, config, dtype, own_truth, seed, backend))
-        own_seconds = own_truth.seconds if narrow else 0.0
+        own_seconds = own_truth.seconds if declared else 0.0
         total = time.perf_counter() - start + shared
         measured = peer["seconds"] + own_seconds + shared_measured
-        policy = f"sums kept in {dtype if narrow or dtype == 'float64' else 'float32'}"
         seconds = {"total": total, "measured": measured}
         repeat = repeat_command(case.name, config.name, dtype, name, backend, seed, plugins)
         rows.append(_row(case, config, dtype, backend, name, reference, peer, policy, repeat, seconds))
     return rows
+
+
+def _policy(case, name, dtype):
+    """Say in words what a peer's kernels may round, and how it is declared where it is out of the ordinary."""
+    if dtype in ("float16", "bfloat16") and name in case.sums_in_storage:
+        return f"sums kept in {dtype}", sums_kept_in_storage
+    if dtype == "float32" and name in case.coarse_erf:
+        return "sums kept in float32, erf by a polynomial", erf_by_polynomial
+    return f"sums kept in {'float64' if dtype == 'float64' else 'float32'}", None
 
 
 def judge_function(function, case, config, dtype, *, seed=0):
