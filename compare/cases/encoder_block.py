@@ -60,7 +60,7 @@ UNBIASED_VARIANCE = rewritten(
     "variance = xp.sum(centred * centred, axis=-1, keepdims=True) / (x.shape[-1] - 1)",
 )
 NO_MEAN_TERM = rewritten(layer_norm, "g - along_one - x_hat", "g - x_hat")
-SETTING_BUGS = {
+BLOCK_BUGS = {
     "unbiased variance": {"layer_norm": UNBIASED_VARIANCE},
     "norm gradient without its mean term": {"layer_norm": NO_MEAN_TERM},
     "tanh GELU for erf GELU": {"feed_forward": rewritten(feed_forward, activation_named=always(gelu_tanh))},
@@ -114,7 +114,7 @@ CASES = [
         # As in the case of layer_norm: PyTorch 2.13 on the CPU adds up the gradient of the norm's bias in 16 bits.
         sums_in_storage=("torch",),
         bugs={
-            **{name: rewritten(post_norm_block, **edit) for name, edit in SETTING_BUGS.items()},
+            **{name: rewritten(post_norm_block, **edit) for name, edit in BLOCK_BUGS.items()},
             "norm before the residual sum": pre_norm_block,
             "residual missing in the backward": rewritten(
                 post_norm_block, "dmid = dsum2 + dmid_fed", "dmid = dmid_fed"
@@ -137,7 +137,7 @@ CASES = [
         peers={"torch": _torch_block(norm_first=True)},
         coarse_erf=("torch",),
         bugs={
-            **{name: rewritten(pre_norm_block, **edit) for name, edit in SETTING_BUGS.items()},
+            **{name: rewritten(pre_norm_block, **edit) for name, edit in BLOCK_BUGS.items()},
             "norm after the residual sum": post_norm_block,
             "residual missing in the backward": rewritten(
                 pre_norm_block, "dmid = dy + dmid_normed", "dmid = dmid_normed"
