@@ -14,18 +14,16 @@ from tests.properties.component import cotangents, outputs
 
 def spread_run(component, call, dtype=np.float64):
     """Run a component on spread arrays: outputs and gradients by name, each with value and sigma."""
+    # Extended precision, because the square of a float64 below 1e-154 is 0, and so would be its variance.
+    precision = np.longdouble if dtype == np.float64 else np.float64
 
     def lift(x):
-        return spread(x.astype(np.float64) if x.dtype.kind not in "iub" else x, dtype)
+        return spread(x if x.dtype.kind in "iub" else x.astype(precision), dtype, value_dtype=precision)
 
     y, pullback = component(call.map_arrays(lift))
     dy = cotangents(y, call.seed)
-    exact = tuple(map(_exact, dy)) if isinstance(dy, tuple) else _exact(dy)
-    return outputs(y), component.gradients(pullback, exact, call)
-
-
-def _exact(dy):
-    return Spread(dy.astype(np.float64), None, dy.dtype)
+    exact = [Spread(part.astype(precision), None, part.dtype) for part in outputs(dy).values()]
+    return outputs(y), component.gradients(pullback, tuple(exact) if isinstance(dy, tuple) else exact[0], call)
 
 
 def assert_close(got, want, sigma, *, name, n_rounded=2):

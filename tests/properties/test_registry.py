@@ -23,6 +23,7 @@ def components_of(package):
 
 
 def test_every_component_is_registered():
+    """A new component gets an entry in tests/properties/registry.py, and with it every property."""
     assert {component.function for component in COMPONENTS} == set(components_of(refimpl))
 
 
