@@ -15,15 +15,25 @@ def inputs(generator, *, shape, ignored=0.0, scale=2.0, ignore_index=-100):
     return Inputs((normal(generator, *shape, scale=scale), targets))
 
 
-def torch_cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+def torch_cross_entropy(
+    logits, targets, *, ignore_index=-100, label_smoothing=0.0, class_weight=None, z_loss=0.0, reduction="mean"
+):
     # PyTorch wants the classes on axis 1.
+    flat_logits, flat_targets = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    weight = None if class_weight is None else torch.tensor(class_weight, dtype=logits.dtype, device=logits.device)
     loss = torch.nn.functional.cross_entropy(
-        logits.reshape(-1, logits.shape[-1]),
-        targets.reshape(-1),
+        flat_logits,
+        flat_targets,
+        weight=weight,
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
         reduction=reduction,
     )
+    if z_loss:
+        counted = flat_targets != ignore_index
+        share = counted.to(logits.dtype) if weight is None else weight[flat_targets.where(counted, 0)] * counted
+        penalty = z_loss * torch.logsumexp(flat_logits, -1).square() * share
+        loss = loss + {"mean": penalty.sum() / share.sum(), "sum": penalty.sum(), "none": penalty}[reduction]
     return loss.reshape(targets.shape) if reduction == "none" else loss
 
 
@@ -41,19 +51,45 @@ CASES = [
             Config("sum", {"shape": (6, 9), "ignored": 0.3}, {"reduction": "sum", "label_smoothing": 0.2}),
             Config("none", {"shape": (3, 4, 11), "ignored": 0.3}, {"reduction": "none"}),
             Config("other_index", {"shape": (8, 5), "ignored": 0.5, "ignore_index": 0}, {"ignore_index": 0}),
+            Config(
+                "weighted",
+                {"shape": (9, 5), "ignored": 0.2},
+                {"class_weight": (0.2, 1.0, 3.0, 0.0, 0.7), "label_smoothing": 0.1},
+            ),
+            Config("z_loss", {"shape": (3, 4, 6), "ignored": 0.3}, {"z_loss": 0.01}),
+            Config(
+                "weighted_z_loss",
+                {"shape": (8, 3), "ignored": 0.2},
+                {"class_weight": (0.2, 1.0, 3.0), "z_loss": 0.02, "reduction": "none"},
+            ),
             Config("confident", {"shape": (7, 13), "scale": 20.0}),
             Config("wide", {"shape": (64, 30522), "ignored": 0.1}, measured=True),
         ),
         peers={"torch": torch_cross_entropy},
         bugs={
             "ignored targets count in the mean": rewritten(
-                cross_entropy, "max(int(xp.sum(~ignored, axis=0)), 1)", "n_target"
+                cross_entropy, "_n_counted(ignored, weight", "_n_counted(ignored & ~ignored, weight"
             ),
             "ignored targets have a gradient": rewritten(
-                cross_entropy, "xp.where(ignored[:, None], 0.0, -q * dlosses[:, None])", "-q * dlosses[:, None]"
+                cross_entropy,
+                "xp.where(ignored[:, None], 0.0, -weighed_q * dlosses[:, None])",
+                "-weighed_q * dlosses[:, None]",
             ),
             "smoothing over the other classes only": rewritten(
                 cross_entropy, "1.0 - label_smoothing + spread_evenly, spread", "1.0 - label_smoothing, spread"
+            ),
+            "mean over targets instead of their weights": rewritten(
+                cross_entropy, "_n_counted(ignored, weight, classes)", "_n_counted(ignored, None, classes)"
+            ),
+            "smoothing not weighed by class": rewritten(
+                cross_entropy,
+                "q if weight is None else q * weight",
+                "q if weight is None else q * weight[classes][:, None]",
+            ),
+            "gradient of the z-loss halved": rewritten(cross_entropy, "2.0 * z_loss * z", "z_loss * z"),
+            "z-loss of ignored targets": rewritten(
+                cross_entropy, "xp.where(ignored, 0.0, penalty - (of_target + of_all))",
+                "penalty + xp.where(ignored, 0.0, -(of_target + of_all))",
             ),
             "gradient not divided by the count": rewritten(
                 cross_entropy, '(n_target,) if reduction == "none" else (1,)) / divisor',

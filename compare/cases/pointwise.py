@@ -1,4 +1,4 @@
-"""ReLU, tanh and the two GELUs against `torch.nn.functional`."""
+"""ReLU, tanh, sigmoid, SiLU and the two GELUs against `torch.nn.functional`."""
 
 import torch
 
@@ -7,6 +7,8 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from refimpl.layers.gelu import gelu, gelu_tanh
 from refimpl.layers.relu import relu
+from refimpl.layers.sigmoid import sigmoid
+from refimpl.layers.silu import silu
 from refimpl.layers.tanh import tanh
 
 
@@ -59,6 +61,26 @@ CASES = [
         {
             "gradient of the input instead of the output": rewritten(tanh, "(1.0 - y * y)", "(1.0 - x * x)"),
             "gradient missing": wrong_gradients(tanh, lambda gradients: (gradients[0] * 0.0,)),
+        },
+    ),
+    _case(
+        "sigmoid",
+        "Sigmoid",
+        sigmoid,
+        torch.sigmoid,
+        {
+            "gradient of the input instead of the output": rewritten(sigmoid, "y * (1.0 - y)", "x * (1.0 - x)"),
+            "tanh instead": tanh,
+        },
+    ),
+    _case(
+        "silu",
+        "SiLU (swish)",
+        silu,
+        torch.nn.functional.silu,
+        {
+            "gradient without its second term": rewritten(silu, "share * (1.0 + x * (1.0 - share))", "share"),
+            "sigmoid of 1.702 x": rewritten(silu, "sigmoid(x)", "sigmoid(1.702 * x)"),
         },
     ),
     _case(

@@ -1,4 +1,4 @@
-"""Softmax and log-softmax against `torch.softmax` and `torch.log_softmax`."""
+"""Softmax, log-softmax and log-sum-exp against `torch.softmax`, `torch.log_softmax` and `torch.logsumexp`."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from refimpl.layers.softmax import log_softmax, softmax
+from refimpl.layers.softmax import log_softmax, logsumexp, softmax
 
 
 def inputs(generator, *, shape, scale=1.0, masked=0.0):
@@ -29,6 +29,10 @@ def torch_softmax(x, *, mask=None, axis=-1):
 
 def torch_log_softmax(x, *, axis=-1):
     return torch.log_softmax(x, axis)
+
+
+def torch_logsumexp(x, *, axis=-1):
+    return torch.logsumexp(x, axis)
 
 
 CASES = [
@@ -82,6 +86,26 @@ CASES = [
                 log_softmax, "dy - xp.exp(y) * xp.sum(dy, axis=axis, keepdims=True)", "dy"
             ),
             "base 2": rewritten(log_softmax, "xp.log(xp.where(empty, 1.0, total))", "xp.log(total) / math.log(2.0)"),
+        },
+    ),
+    Case(
+        name="logsumexp",
+        section="layers",
+        title="Log-sum-exp",
+        reference=logsumexp,
+        inputs=inputs,
+        configs=(
+            Config("rank2", {"shape": (5, 24)}),
+            Config("rank3", {"shape": (2, 5, 16), "scale": 4.0}),
+            # PyTorch's gradient is exp(x - y), whose error grows with |y|: beyond 50 it would leave the tolerance.
+            Config("first_axis", {"shape": (6, 5, 3), "scale": 8.0}, {"axis": 0}),
+            Config("wide", {"shape": (64, 30522)}, measured=True),
+        ),
+        peers={"torch": torch_logsumexp},
+        bugs={
+            "gradient not normalised": rewritten(logsumexp, "(exps / divisor)", "exps"),
+            "maximum not added back": rewritten(logsumexp, "xp.log(divisor) + shift", "xp.log(divisor)"),
+            "mean instead of sum": rewritten(logsumexp, "xp.sum(exps", "xp.mean(exps"),
         },
     ),
 ]

@@ -2,9 +2,13 @@
 
 from refimpl.layers.gelu import gelu, gelu_tanh
 from refimpl.layers.relu import relu
+from refimpl.layers.sigmoid import sigmoid
+from refimpl.layers.silu import silu
 from refimpl.layers.tanh import tanh
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "tanh": tanh}
+ACTIVATIONS = {
+    "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, "sigmoid": sigmoid, "tanh": tanh,
+}  # fmt: skip
 
 
 def activation_named(name):
@@ -12,8 +16,8 @@ def activation_named(name):
 
     Parameters
     ----------
-    name : {"relu", "gelu", "gelu_tanh", "tanh"}
-        Its name; ``"gelu"`` is the exact one, with erf.
+    name : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}
+        Its name; ``"gelu"`` is the exact one, with erf, ``"silu"`` is also known as swish.
 
     Returns
     -------

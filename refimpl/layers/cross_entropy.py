@@ -2,13 +2,24 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, check_ids, check_rank, check_setting, check_shape
-from refimpl.layers.softmax import log_softmax
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_ids,
+    check_rank,
+    check_setting,
+    check_shape,
+    table_dtype,
+)
+from refimpl.layers.softmax import log_softmax, logsumexp
 
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+def cross_entropy(
+    logits, targets, *, ignore_index=-100, label_smoothing=0.0, class_weight=None, z_loss=0.0, reduction="mean"
+):
     """Measure how surprising the targets are under the softmax of the logits, in nats.
 
     Parameters
@@ -21,6 +32,10 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
         Targets of this value have loss 0 and gradient 0, whatever their logits are, and do not count in the mean.
     label_smoothing : float, optional
         The share of the target's probability that is spread evenly over all classes, in [0, 1].
+    class_weight : sequence of float, optional
+        How much every class counts, in the losses and in the mean, which is then a weighted one.
+    z_loss : float, optional
+        Adds this times the squared log-sum-exp of the logits, which keeps them from drifting (1e-4 in PaLM).
     reduction : {"mean", "sum", "none"}, optional
         What to do with the losses of the targets.
 
@@ -40,18 +55,17 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
 
     Notes
     -----
-    PyTorch puts the classes on axis 1, and gives NaN for a mean over no targets.
+    PyTorch puts the classes on axis 1, and gives NaN for a mean over no targets.  As in PyTorch, smoothing weighs the
+    log-probability of every class by the weight of that class, and the mean divides by the weights of the targets.
+    The z-loss of a target counts as much as its class does.
 
     References
     ----------
     Szegedy et al. (2016), "Rethinking the Inception Architecture", arXiv:1512.00567, section 7.
+    Chowdhery et al. (2022), "PaLM", arXiv:2204.02311, section 5 (the z-loss).
     """
     xp = array_namespace(logits, targets)
-    check_floating(logits=logits)
-    check_rank("logits", logits, 1)
-    check_shape("targets", targets, logits.shape[:-1])
-    check_setting("label_smoothing", label_smoothing, 0.0 <= label_smoothing <= 1.0, "in [0, 1]")
-    check_setting("reduction", reduction, reduction in REDUCTIONS, f"one of {', '.join(REDUCTIONS)}")
+    _check(logits, targets, label_smoothing, class_weight, z_loss, reduction)
     n_class, n_target = logits.shape[-1], math.prod(targets.shape)
 
     flat_targets = xp.reshape(targets, (n_target,))
@@ -59,17 +73,18 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     classes = xp.where(ignored, 0, flat_targets)
     check_ids("targets", classes, n_class)
 
-    # Ignored rows may hold anything, NaN too.
-    counted = xp.where(ignored[:, None], 0.0, xp.reshape(logits, (n_target, n_class)))
-    log_probs, log_softmax_pullback = log_softmax(counted)  # (n_target, n_class)
-    # A share of 0 has no say: 0 times a log-probability of -inf would be NaN.
+    rows = xp.reshape(logits, (n_target, n_class))
+    log_probs, log_softmax_pullback = log_softmax(rows)
+    weight = None if class_weight is None else _weights(logits, class_weight)
+    # What has no share and what has no weight has no say: 0 times a log-probability of -inf would be NaN.
+    weighed = log_probs if weight is None else xp.where(weight > 0.0, log_probs, 0.0) * weight
     share = 1.0 - label_smoothing
-    of_target = share * log_probs[xp.arange(n_target), classes] if share else 0.0
-    of_all = label_smoothing * xp.mean(log_probs, axis=-1) if label_smoothing else 0.0
-    losses = xp.where(ignored, 0.0, -(of_target + of_all))  # (n_target,)
-
-    n_counted = max(int(xp.sum(~ignored, axis=0)), 1)
-    divisor = float(n_counted) if reduction == "mean" else 1.0
+    of_target = share * weighed[xp.arange(n_target), classes] if share else 0.0
+    of_all = label_smoothing * xp.mean(weighed, axis=-1) if label_smoothing else 0.0
+    z, z_pullback = logsumexp(rows) if z_loss else (0.0, None)
+    penalty = _times(z_loss * (z * z), weight, classes) if z_loss else 0.0
+    losses = xp.where(ignored, 0.0, penalty - (of_target + of_all))  # (n_target,)
+    divisor = _n_counted(ignored, weight, classes) if reduction == "mean" else 1.0
     y = xp.reshape(losses, targets.shape) if reduction == "none" else xp.sum(losses, axis=0) / divisor
 
     def pullback(dy):
@@ -78,8 +93,41 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
         is_target = classes[:, None] == xp.arange(n_class)  # (n_target, n_class)
         # The smoothed distribution q, each row of which sums to 1; the loss is minus its inner product with log p.
         q = xp.where(is_target, 1.0 - label_smoothing + spread_evenly, spread_evenly + xp.zeros_like(log_probs))
-        (dcounted,) = log_softmax_pullback(-q * dlosses[:, None])
-        dlogits = xp.where(ignored[:, None], 0.0, dcounted)
-        return (xp.reshape(dlogits, logits.shape),)
+        weighed_q = q if weight is None else q * weight
+        (dlogits,) = log_softmax_pullback(xp.where(ignored[:, None], 0.0, -weighed_q * dlosses[:, None]))
+        if not z_loss:
+            return (xp.reshape(dlogits, logits.shape),)
+        (dlogits_z,) = z_pullback(xp.where(ignored, 0.0, _times(2.0 * z_loss * z * dlosses, weight, classes)))
+        return (xp.reshape(dlogits + dlogits_z, logits.shape),)
 
     return y, pullback
+
+
+def _weights(logits, class_weight):
+    xp = array_namespace(logits)
+    return cast(xp.asarray([*class_weight], dtype=table_dtype(logits)), logits.dtype)  # (n_class,)
+
+
+def _times(losses, weight, classes):
+    return losses if weight is None else losses * weight[classes]
+
+
+def _n_counted(ignored, weight, classes):
+    xp = array_namespace(ignored, weight, classes)
+    if weight is None:
+        return float(max(int(xp.sum(~ignored, axis=0)), 1))
+    total = xp.sum(xp.where(ignored, 0.0, weight[classes]), axis=0)
+    return xp.where(total == 0.0, 1.0, total)
+
+
+def _check(logits, targets, label_smoothing, class_weight, z_loss, reduction):
+    check_floating(logits=logits)
+    check_rank("logits", logits, 1)
+    check_shape("targets", targets, logits.shape[:-1])
+    check_setting("label_smoothing", label_smoothing, 0.0 <= label_smoothing <= 1.0, "in [0, 1]")
+    check_setting("z_loss", z_loss, z_loss >= 0.0, "at least 0")
+    check_setting("reduction", reduction, reduction in REDUCTIONS, f"one of {', '.join(REDUCTIONS)}")
+    if class_weight is not None:
+        n_class = logits.shape[-1]
+        fits = len(class_weight) == n_class and all(number >= 0.0 for number in class_weight)
+        check_setting("class_weight", class_weight, fits, f"{n_class} numbers, one for each class, none negative")

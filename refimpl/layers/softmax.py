@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, shifted by the maximum so that nothing overflows."""
+"""Softmax, its logarithm, and log-sum-exp, shifted by the maximum so that nothing overflows."""
 
 import math
 
@@ -99,6 +99,52 @@ def log_softmax(x, *, axis=-1):
     def pullback(dy):
         dx = dy - xp.exp(y) * xp.sum(dy, axis=axis, keepdims=True)
         return (xp.where(empty, 0.0, dx),)
+
+    return y, pullback
+
+
+def logsumexp(x, *, axis=-1):
+    """Sum exponentials without overflow and take the logarithm.
+
+    Parameters
+    ----------
+    x : array, shape (...)
+        Any numbers; minus infinity counts as a term of 0.
+    axis : int, optional
+        The axis that is summed.
+
+    Returns
+    -------
+    y : array, shape (...) without the axis
+        ``log(sum(exp(x)))``; minus infinity along an axis of minus infinities, or of nothing.
+    pullback : callable
+        Maps dy to ``(dx,)``: dy, shared out by the softmax; 0 along an axis of minus infinities.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no such axis.
+    TypeError
+        If `x` is not floating.
+
+    Notes
+    -----
+    The gradient of `torch.logsumexp` along an axis of minus infinities is 0, too.
+    """
+    xp = array_namespace(x)
+    check_floating(x=x)
+    _check_axis(x, axis)
+
+    shift = _highest(xp, x, axis)
+    exps = xp.exp(x - shift)
+    total = xp.sum(exps, axis=axis, keepdims=True)
+    empty = total == 0.0
+    divisor = xp.where(empty, 1.0, total)
+    y = xp.squeeze(xp.where(empty, -math.inf, xp.log(divisor) + shift), axis=axis)
+
+    def pullback(dy):
+        dx = xp.expand_dims(dy, axis=axis) * (exps / divisor)
+        return (dx,)
 
     return y, pullback
 
