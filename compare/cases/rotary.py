@@ -52,11 +52,13 @@ BUGS = {
     ),
     "turned backwards": rewritten(rotary, "cast(xp.sin(angles) * factor", "cast(-xp.sin(angles) * factor"),
     "gradient turned forwards": rewritten(rotary, "cos, -sin", "cos, sin"),
-    "offset lost while decoding": rewritten(rotary, "xp.arange(offset, offset + x.shape[-2])", "xp.arange(x.shape[-2])"),
+    "offset lost while decoding": rewritten(
+        rotary, "position_ids(x, positions, offset)", "position_ids(x, positions, 0)"
+    ),
     "positions in bfloat16": rewritten(
         rotary, "frequencies, factor =", "ids = xp.where(ids > 256, ids // 2 * 2, ids); frequencies, factor ="
     ),
-    "positions of the padding counted": rewritten(rotary, "if positions is None else positions", "if True else ids"),
+    "padding counted": rewritten(rotary, "position_ids(x, positions, offset)", "position_ids(x, None, offset)"),
     "frequencies of the whole head": rewritten(
         rotary, "* xp.asarray(frequencies, dtype=dtype)",
         "* xp.asarray([base ** (-2.0 * i / x.shape[-1]) for i in range(n_rotary // 2)], dtype=dtype)",

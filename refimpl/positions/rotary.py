@@ -1,19 +1,10 @@
 """Rotary positions: turn pairs of features by an angle that grows with the position (Su et al. 2021)."""
 
-from refimpl.arrays import (
-    array_namespace,
-    cast,
-    check_broadcastable,
-    check_floating,
-    check_ids,
-    check_rank,
-    check_setting,
-    table_dtype,
-)
+from refimpl.arrays import array_namespace, cast, check_floating, check_rank, check_setting, table_dtype
+from refimpl.positions.position_ids import position_ids
 from refimpl.positions.rotary_scaling import Unscaled
 
 LAYOUTS = ("half", "interleaved")
-FARTHEST = 2**31
 
 
 def rotary(x, *, positions=None, offset=0, d_rotary=None, base=10000.0, scaling=None, layout="half"):
@@ -65,9 +56,9 @@ def rotary(x, *, positions=None, offset=0, d_rotary=None, base=10000.0, scaling=
     check_floating(x=x)
     check_rank("x", x, 2)
     n_rotary = x.shape[-1] if d_rotary is None else d_rotary
-    _check(x, positions, offset, n_rotary, base, layout)
+    _check(n_rotary, x.shape[-1], base, layout)
+    ids = position_ids(x, positions, offset)
 
-    ids = xp.arange(offset, offset + x.shape[-2]) if positions is None else positions
     n_position = offset + x.shape[-2] if positions is None else _one_beyond(positions)
     frequencies, factor = (scaling or Unscaled()).frequencies(n_rotary, base, n_position)
     dtype = table_dtype(x)
@@ -101,13 +92,8 @@ def _one_beyond(positions):
     return 0 if empty else int(xp.max(positions, axis=tuple(range(positions.ndim)))) + 1
 
 
-def _check(x, positions, offset, d_rotary, base, layout):
-    fits = 2 <= d_rotary <= x.shape[-1] and d_rotary % 2 == 0
-    check_setting("d_rotary", d_rotary, fits, f"even, at least 2 and at most {x.shape[-1]}, the size of a head")
-    check_setting("offset", offset, offset >= 0, "at least 0")
+def _check(d_rotary, d_head, base, layout):
+    fits = 2 <= d_rotary <= d_head and d_rotary % 2 == 0
+    check_setting("d_rotary", d_rotary, fits, f"even, at least 2 and at most {d_head}, the size of a head")
     check_setting("base", base, base > 1.0, "greater than 1")
     check_setting("layout", layout, layout in LAYOUTS, f"one of {', '.join(LAYOUTS)}")
-    if positions is not None:
-        check_setting("offset", offset, offset == 0, "0 where there are positions")
-        check_ids("positions", positions, FARTHEST)
-        check_broadcastable("positions", positions, x.shape[:-1])
