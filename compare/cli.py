@@ -127,9 +127,9 @@ def run(
     try:
         report, paths = session.run(shlex.join(["refcompare", *sys.argv[1:]]), fresh=fresh)
     except KeyboardInterrupt as error:
-        done = f"{len(session.entries)} of {session.n_unit} units are finished; "
+        done = f"{session.n_finished} of {len(session.keys)} units are finished; " if session.n_finished else ""
         again = "the same command goes on where this one stopped"
-        return _complain(f"interrupted; {done if session.entries else ''}{again}", _status_of(error))
+        return _complain(f"interrupted; {done}{again}", _status_of(error))
     print(terminal.render(report, shutil.get_terminal_size((100, 24)).columns))
     print("\n".join(str(path) for path in paths))
     return int(any(row["verdict"] != "PASS" for row in report["cases"]))

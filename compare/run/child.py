@@ -27,7 +27,11 @@ def serve(pipe, limits, log, n_thread, function, arguments):
     os.setsid()  # a group of its own, so that the parent can end it with all that it started
     confine(limits, log)
     end_by_itself(limits.seconds)
-    pipe.send(_answer(limits, n_thread, function, arguments))
+    answer = _answer(limits, n_thread, function, arguments)
+    try:
+        pipe.send(answer)
+    except Exception as error:  # the result itself cannot be sent
+        pipe.send(("raised", f"{type(error).__name__}: {error}"))
     pipe.close()
     os._exit(0)  # nothing here needs to be torn down
 

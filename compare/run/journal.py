@@ -40,10 +40,16 @@ class Journal:
             raise Problem(f"another run is writing to the folder {folder}") from None
         if fresh:
             self._file.truncate(0)
-        self.entries = self._read()
+        self.entries = self.read()
 
-    def _read(self):
-        """Keep the whole lines; the last one may be half written, and is cut off."""
+    def read(self):
+        """Read the whole lines; the last one may be half written, and is cut off.
+
+        Returns
+        -------
+        dict of (str, dict)
+            The results by key.
+        """
         self._file.seek(0)
         entries, length = {}, 0
         for line in self._file:
@@ -80,6 +86,6 @@ class Journal:
         finished : bool
             Whether the report has been written, so that nothing is left to resume.
         """
-        if finished or not self.entries:
+        if finished or not self.read():
             self.path.unlink(missing_ok=True)
         self._file.close()

@@ -42,7 +42,13 @@ class Request:
 
     @property
     def judged(self):
-        """The kinds of tensors that are judged."""
+        """The kinds of tensors that are judged.
+
+        Returns
+        -------
+        tuple of str
+            Of outputs and gradients those that were asked for.
+        """
         return tuple(kind for kind in ("outputs", "gradients") if kind in self.measure)
 
 
@@ -98,9 +104,9 @@ def select(catalogue, request):
         for config in case.configs
         if _wants_config(request, config)
         for dtype in case.dtypes
-        if not request.dtypes or dtype in request.dtypes
+        if _wants_dtype(request, config, dtype)
         if (peers := tuple(peer for peer in _peers(request, case, config, dtype) if peer in (request.peers or (peer,))))
-        if request.judged or _is_measured(request, config, dtype)
+        if request.judged or _is_measured(request, config)
     ]
     if not selected:
         raise Problem("nothing to compare: no configuration has all that was asked for")
@@ -127,7 +133,7 @@ def plan(selected, request):
         libraries = tuple(peer for peer in peers if peer in case.libraries)
         if request.judged:
             units.append(Unit("judge", case.name, config.name, dtype, peers))
-        if libraries and _is_measured(request, config, dtype):
+        if libraries and _is_measured(request, config):
             units.append(Unit("cost", case.name, config.name, dtype))
             if "memory" in request.measure:
                 units.append(Unit("memory", case.name, config.name, dtype, libraries))
@@ -164,11 +170,17 @@ def _wants_config(request, config):
     return request.profile == "full" or config.profile == "quick"
 
 
+def _wants_dtype(request, config, dtype):
+    if request.dtypes:
+        return dtype in request.dtypes
+    # What is large enough to be measured would take most of the time in the other dtypes, and show nothing new.
+    return dtype == "float32" or not config.measured
+
+
 def _peers(request, case, config, dtype):
     # Complex step and HIPS autograd give gradients only.
     return case.peers(config, dtype) if "gradients" in request.measure else case.libraries
 
 
-def _is_measured(request, config, dtype):
-    wanted = {"memory", "throughput"} & set(request.measure)
-    return bool(wanted) and config.measured and (bool(request.dtypes) or dtype == "float32")
+def _is_measured(request, config):
+    return config.measured and bool({"memory", "throughput"} & set(request.measure))

@@ -12,9 +12,12 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from compare.run.child import serve
 
 PRELOAD = ["compare.run.preload"]
 
@@ -43,8 +46,6 @@ class Outcome:
 
 def start_fork_server():
     """Begin to import the libraries in the background; returns at once."""
-    from multiprocessing import forkserver
-
     forkserver.set_forkserver_preload(PRELOAD)
     forkserver.ensure_running()
 
@@ -70,6 +71,7 @@ def run_isolated(tasks, *, n_worker, limits, n_thread=1):
     outcome : Outcome
         What became of it.
     """
+    start_fork_server()
     waiting, running = deque(tasks), []
     with TemporaryDirectory(prefix="refcompare-") as folder:
         try:
@@ -84,6 +86,7 @@ def run_isolated(tasks, *, n_worker, limits, n_thread=1):
         finally:
             for child in running:
                 child.end()
+                child.join()
 
 
 class _Child:
@@ -94,8 +97,6 @@ class _Child:
         self._started = time.monotonic()
         self.deadline = self._started + limits.seconds
         self._pipe, far_end = context.Pipe(duplex=False)
-        from compare.run.child import serve
-
         self._process = context.Process(
             target=serve, args=(far_end, limits, str(self._log), n_thread, function, arguments), daemon=True
         )
@@ -118,7 +119,8 @@ class _Child:
         elif time.monotonic() >= self.deadline:
             self.end()
             self.outcome = self._made("hung", None, f"no result within {self._limits.seconds:g} s")
-        self._log.unlink(missing_ok=True) if self.outcome else None
+        if self.outcome is not None:
+            self._log.unlink(missing_ok=True)
         return self.outcome is not None
 
     def _received(self):
@@ -144,8 +146,11 @@ class _Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
-        self._process.join()
         self._pipe.close()
+
+    def join(self):
+        """Wait until the child is gone; the start of a later one would do, too."""
+        self._process.join()
 
 
 def _ending(code):

@@ -5,6 +5,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -39,7 +40,8 @@ class Session:
         self.n_worker, self.limits = n_worker, limits or Limits()
         self.n_thread = core_count()
         self.started, self._start = datetime.now(UTC), time.monotonic()
-        self.entries, self.n_unit = {}, 0
+        self.entries, self.keys = {}, {}
+        self.n_finished = 0
 
     def run(self, command, *, fresh=False):
         """Do what is wanted.
@@ -67,13 +69,17 @@ class Session:
         catalogue = read_catalogue(self.request.plugins)
         selected = select(catalogue, self.request)
         units = plan(selected, self.request)
+        _check_free(self.folder)
         journal, finished = Journal(self.folder, fresh=fresh), False
         try:
-            self._resume(journal, units, self._keys(units, selected, catalogue))
+            self.keys = self._keys(units, selected, catalogue)
+            self._resume(journal)
             self._work(journal, units)
             report, paths = self._seal(command, selected)
             finished = True
         finally:
+            # An interruption may have come between the file and our own books: the file counts.
+            self.n_finished = len(journal.read().keys() & self.keys.values())
             journal.close(finished=finished)
         return report, paths
 
@@ -88,21 +94,20 @@ class Session:
             unit: unit_key(unit, contents=contents.get((unit.case, unit.config)), **circumstances) for unit in units
         }
 
-    def _resume(self, journal, units, keys):
-        self._keys_of, self.n_unit = keys, len(units)
-        known = {unit: journal.entries[key] for unit, key in keys.items() if key in journal.entries}
+    def _resume(self, journal):
+        known = {unit: journal.entries[key] for unit, key in self.keys.items() if key in journal.entries}
         self.entries.update(known)
         # The time of the run goes on where it stopped.
         self._start -= max((entry["wall"] for entry in known.values()), default=0.0)
         if known:
-            print(f"resuming: {len(known)} of {len(units)} units were finished before", file=sys.stderr)
+            print(f"resuming: {len(known)} of {len(self.keys)} units were finished before", file=sys.stderr)
 
     def _work(self, journal, units):
         missing = [unit for unit in units if unit not in self.entries]
         with tqdm(total=len(units), initial=len(units) - len(missing), disable=None, unit="unit", leave=False) as bar:
             for unit, outcome in self._outcomes(missing):
                 entry = _plain(outcome) | {"wall": time.monotonic() - self._start}
-                journal.append(self._keys_of[unit], entry)
+                journal.append(self.keys[unit], entry)
                 self.entries[unit] = entry
                 bar.set_postfix_str(f"{unit.case} {unit.config} {unit.dtype}", refresh=False)
                 bar.update()
@@ -136,7 +141,7 @@ class Session:
     def _measure_roof(self):
         from compare.run import jobs
 
-        dtypes = sorted({unit.dtype for unit in self._keys_of if unit.kind == "throughput"})
+        dtypes = sorted({unit.dtype for unit in self.keys if unit.kind == "throughput"})
         task = (None, jobs.roof, (dtypes, self.n_thread))
         ((_, outcome),) = run_isolated([task], n_worker=1, limits=self.limits, n_thread=self.n_thread)
         return outcome
@@ -186,6 +191,13 @@ def read_catalogue(plugins=(), limits=None):
     if outcome.status != "done":
         raise Problem(f"the cases cannot be read: {outcome.message}")
     return outcome.value
+
+
+def _check_free(folder):
+    """Refuse now what would prevent the report from being written after all the work."""
+    for path in (Path(folder, f"report.{kind}") for kind in ("json", "md", "html")):
+        if path.is_dir():
+            raise Problem(f"cannot write {path}: Is a directory")
 
 
 def _plain(outcome):

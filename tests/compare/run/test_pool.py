@@ -1,0 +1,59 @@
+import os
+import time
+
+import pytest
+
+from compare.run.limits import Limits
+from compare.run.pool import run_isolated
+
+
+def run(*tasks, n_worker=2, **limits):
+    return dict(run_isolated(tasks, n_worker=n_worker, limits=Limits(**limits)))
+
+
+def test_results_come_back_from_processes_of_their_own():
+    found = run(*((i, os.getpid, ()) for i in range(5)))
+    assert {outcome.status for outcome in found.values()} == {"done"}
+    assert len({outcome.value for outcome in found.values()} | {os.getpid()}) == 6
+
+
+def test_nothing_to_do_is_nothing_done():
+    assert run() == {}
+
+
+def test_one_that_hangs_is_ended_and_the_others_go_on():
+    found = run(("hangs", time.sleep, (3600,)), *((i, os.getpid, ()) for i in range(3)), seconds=4)
+    assert found.pop("hangs").status == "hung"
+    assert {outcome.status for outcome in found.values()} == {"done"}
+
+
+def test_what_a_unit_breaks_is_whole_for_the_next():
+    found = dict(run_isolated(
+        [("leave", os.chdir, ("/",)), ("look", os.getcwd, ())], n_worker=1, limits=Limits()
+    ))  # fmt: skip
+    assert found["look"].value == os.getcwd() != "/"
+
+
+def test_a_result_that_cannot_be_pickled_is_no_result():
+    import hostile_cases
+
+    (outcome,) = run(("lambda", hostile_cases.returns_a_lambda, ())).values()
+    assert outcome.status == "raised" and "pickle" in outcome.message
+
+
+def test_children_end_when_the_caller_stops_listening():
+    running = run_isolated(
+        [("first", os.getpid, ()), ("second", time.sleep, (3600,))], n_worker=2, limits=Limits()
+    )
+    next(running)
+    running.close()  # waits for the children: it would not return if one went on
+
+
+@pytest.mark.parametrize("n_thread", [1, 2])
+def test_every_library_has_the_threads_asked_for(n_thread):
+    import hostile_cases
+
+    ((_, outcome),) = run_isolated(
+        [("count", hostile_cases.thread_counts, ())], n_worker=1, limits=Limits(), n_thread=n_thread
+    )
+    assert set(outcome.value.values()) == {n_thread} and "torch" in outcome.value
