@@ -43,7 +43,7 @@ CASES = [
         sums_in_storage=("torch",),
         bugs={
             "repeated ids overwrite": rewritten(embedding, scatter_add=_only_last),
-            "next row": rewritten(embedding, "weight[ids]", "weight[(ids + 1) % n_row]"),
+            "next row": rewritten(embedding, "weight[flat_ids]", "weight[(flat_ids + 1) % n_row]"),
             "padding row trained": rewritten(embedding, "if padding_id is None:", "if True:"),
         },
     )
