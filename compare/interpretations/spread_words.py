@@ -203,7 +203,8 @@ def _extreme(extreme, arg_extreme, x, axis, keepdims):
     axes = tuple(range(x.ndim)) if axis is None else np.atleast_1d(axis).tolist()
     last = tuple(range(x.ndim - len(axes), x.ndim))
     front = [np.moveaxis(part, axes, last) for part in (x.value, x.variance)]
-    flat_value, flat_variance = (part.reshape(*part.shape[: last[0]], -1) for part in front)
+    n_chosen = math.prod(x.shape[axis] for axis in axes)
+    flat_value, flat_variance = (part.reshape(*part.shape[: last[0]], n_chosen) for part in front)
     chosen = arg_extreme(flat_value, axis=-1)[..., None]
     return Spread(value, np.take_along_axis(flat_variance, chosen, axis=-1).reshape(value.shape), x.dtype)
 
