@@ -87,11 +87,11 @@ LAYER_BUGS = {
         "new": 'scope(params, "k_proj."), n_kv_head)',
     },
     "positions of the first row for all": {
-        "_heads": rewritten(grouped_query_layer._heads, "_for_heads(positions)", "_for_heads(positions)[:1]")
+        "_heads": rewritten(grouped_query_layer._heads, "positions=positions", "positions=None if positions is None else positions[:1]")
     },
     "heads in reverse order": {"join_heads": backwards},
     "gradient of the rotation forgotten": {
-        "_heads": rewritten(grouped_query_layer._heads, "rotate_pullback(dheads)", "(dheads,)")
+        "_heads": rewritten(grouped_query_layer._heads, "rotated_pullback(dheads)", "(dheads,)")
     },
     "gradient of the keys lost": {"old": "dx_q + dx_k + dx_v", "new": "dx_q + dx_v"},
     "mask ignored": {"old": "q, k, v, mask=mask", "new": "q, k, v, mask=None"},

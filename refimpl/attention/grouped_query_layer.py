@@ -15,6 +15,7 @@ from refimpl.attention.cache_rows import next_positions
 from refimpl.attention.grouped_query import grouped_query_attention
 from refimpl.attention.heads import join_heads, split_heads
 from refimpl.attention.mask import check_mask
+from refimpl.attention.rotated import rotated
 from refimpl.layers.linear import linear
 
 WEIGHTS = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight")
@@ -140,25 +141,13 @@ def grouped_query_decode(
 
 def _heads(x, params, n_head, rotate=None, positions=None):
     projected, linear_pullback = linear(x, params)
-    straight = split_heads(projected, n_head)  # (n_batch, n_head, n_seq, d_head)
-    heads, rotate_pullback = (
-        (straight, _identity) if rotate is None else rotate(straight, positions=_for_heads(positions))
-    )
+    heads, rotated_pullback = rotated(split_heads(projected, n_head), rotate=rotate, positions=positions)
 
     def pullback(dheads):
-        (dstraight,) = rotate_pullback(dheads)
-        return linear_pullback(join_heads(dstraight))
+        (dsplit,) = rotated_pullback(dheads)
+        return linear_pullback(join_heads(dsplit))
 
     return heads, pullback
-
-
-def _for_heads(positions):
-    # (n_batch, n_seq) -> (n_batch, 1, n_seq): the same for all heads.
-    return positions[:, None, :] if positions is not None and positions.ndim == 2 else positions
-
-
-def _identity(dy):
-    return (dy,)
 
 
 def _check(x, params, n_head, n_kv_head):
