@@ -13,7 +13,7 @@ ROWS = (
     ("models", ("BERT", "BERT's heads")),
     ("blocks", ("encoder", "encoder block", "feed-forward")),
     ("attention, positions", ("multi-head", "dot product", "masks", "learned positions")),
-    ("layers", ("linear", "embedding", "softmax", "layer norm", "ReLU, tanh, GELU", "dropout", "cross-entropy")),
+    ("layers", ("linear", "embedding", "softmax", "layer norm", "ReLU, GELU", "dropout", "cross-entropy")),
 )
 
 
