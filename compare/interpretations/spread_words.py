@@ -151,13 +151,13 @@ def _product(multiply, n_term, *operands):
     with np.errstate(all="ignore"):
         value = multiply(*(x.value for x in operands))
         squares = [x.value * x.value for x in operands]
-        # The rounding of the sum and the variance of the last operand ride on one product of squares.
-        *first, last = squares
-        own = policy.accumulate * (1 + n_term / 2) * last + variance_of(operands[-1])
-        variance = multiply(*first, own) + policy.accumulate * n_term / 3 * (value * value)
-        for i, operand in enumerate(operands[:-1]):
-            if operand.variance is not None:
-                variance = variance + multiply(*squares[:i], operand.variance, *squares[i + 1 :])
+        # The rounding of the sum rides on the variance of one operand that has some, so on no product of its own.
+        carrier = next((i for i, x in enumerate(operands) if x.variance is not None), 0)
+        variance = policy.accumulate * n_term / 3 * (value * value)
+        for i, operand in enumerate(operands):
+            own = policy.accumulate * (1 + n_term / 2) * squares[i] if i == carrier else 0.0
+            if i == carrier or operand.variance is not None:
+                variance = variance + multiply(*squares[:i], own + variance_of(operand), *squares[i + 1 :])
     total = stored(value, variance, operands[0].dtype)
     return Spread(total.value, total.variance, total.dtype, n_term)
 
