@@ -31,6 +31,10 @@ def elu_plus_one(x):
     TypeError
         If `x` is not floating.
 
+    Notes
+    -----
+    Computed as ``elu(x) + 1``, as elsewhere, it loses its digits far below 0, where -1 + 1 cancels.
+
     References
     ----------
     Katharopoulos et al. (2020), "Transformers are RNNs", arXiv:2006.16236, eq. 7.

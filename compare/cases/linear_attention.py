@@ -1,0 +1,206 @@
+"""Linear attention in its three forms, against the quadratic definition and against a loop over positions."""
+
+import torch
+
+from compare.cases.bug import rewritten
+from compare.cases.case import Case, Config, Inputs
+from compare.cases.draw import normal
+from refimpl.attention import linear_attention as module
+from refimpl.attention import recurrent_linear
+from refimpl.attention.linear_attention import causal_linear_attention, elu_plus_one, linear_attention
+from refimpl.attention.recurrent_linear import recurrent_linear_attention
+from refimpl.layers.relu import relu
+from refimpl.layers.softmax import softmax
+
+TORCH_MAPS = {
+    # Not elu(x) + 1: far below 0 the two nearly cancel, and what is left of exp(x) has few digits.
+    elu_plus_one: lambda x: torch.where(x > 0.0, x + 1.0, torch.exp(x.clamp(max=0.0))),
+    relu: torch.relu,
+    softmax: lambda x: torch.softmax(x, -1),
+}
+
+
+def inputs(generator, *, lead, n_query, n_key, d_head, d_value, padded=False, state=False):
+    q = normal(generator, *lead, n_query, d_head)
+    k = normal(generator, *lead, n_key, d_head)
+    v = normal(generator, *lead, n_key, d_value)
+    past = (normal(generator, *lead, d_head, d_value), 1.0 + abs(normal(generator, *lead, d_head))) if state else ()
+    masks = {"is_token": generator.random((lead[0], 1, n_key)) < 0.7} if padded else {}
+    return Inputs((q, k, v, *past), masks)
+
+
+def pointwise_inputs(generator, *, shape):
+    return Inputs((normal(generator, *shape, scale=2.0),))
+
+
+def _quadratic(is_seen):
+    def torch_quadratic(q, k, v, *, feature_map=elu_plus_one, is_token=None):
+        phi = TORCH_MAPS[feature_map]
+        scores = phi(q) @ phi(k).mT * is_seen(q.shape[-2], k.shape[-2])
+        scores = scores if is_token is None else scores * is_token[..., None, :]
+        total = scores.sum(-1, keepdim=True)
+        return scores @ v / torch.where(total == 0.0, 1.0, total)
+
+    return torch_quadratic
+
+
+def _all(n_query, n_key):
+    return torch.ones(n_query, n_key, dtype=torch.bool)
+
+
+def _causal(n_query, n_key):
+    return torch.tensor([[n_query - i <= n_key - j for j in range(n_key)] for i in range(n_query)])
+
+
+def torch_loop(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_one):
+    """Go position by position, each a sum over the positions before it, and over what came before the first."""
+    phi, outputs = TORCH_MAPS[feature_map], []
+    of_q, of_k = phi(q), phi(k)
+    for t in range(q.shape[-2]):
+        weighted, total = 0.0, 0.0
+        for s in range(t + 1):
+            weight = (of_q[..., t, :] * of_k[..., s, :]).sum(-1, keepdim=True)
+            weighted, total = weighted + weight * v[..., s, :], total + weight
+        if memory is not None:
+            weighted = weighted + (of_q[..., t, :, None] * memory).sum(-2)
+            total = total + (of_q[..., t, :] * normaliser).sum(-1, keepdim=True)
+        outputs.append(weighted / total)
+    added = (of_k.mT @ v, of_k.sum(-2))
+    past = (0.0, 0.0) if memory is None else (memory, normaliser)
+    return torch.stack(outputs, -2), *(old + new for old, new in zip(past, added, strict=True))
+
+
+WRONG_MAP = rewritten(elu_plus_one, "x + 1.0", "x")
+MAP_BUGS = {
+    "elu without the 1": rewritten(
+        elu_plus_one, "y = xp.where(above, x + 1.0, slope)", "y = xp.where(above, x, slope - 1.0)"
+    ),
+    "1 above 0 forgotten": WRONG_MAP,
+    "slope of 1 everywhere": rewritten(elu_plus_one, "dy * slope", "dy * (slope * 0.0 + 1.0)"),
+    "exp everywhere": rewritten(elu_plus_one, "above = x > 0.0", "above = x > 1e30"),
+}
+
+
+def _feature_bugs(function):
+    def wrong(*args, feature_map=elu_plus_one, **settings):
+        return function(*args, feature_map=WRONG_MAP if feature_map is elu_plus_one else feature_map, **settings)
+
+    return {"feature map wrong": wrong}
+
+
+BUGS = {
+    **_feature_bugs(linear_attention),
+    "not normalised": rewritten(
+        linear_attention, "_nonzero(xp, xp.sum(of_q * normaliser, axis=-1, keepdims=True))", "float(k.shape[-2])"
+    ),
+    "padding counts in the normaliser": rewritten(
+        linear_attention,
+        _features_of_tokens=rewritten(module._features_of_tokens, "_blank(xp, features, is_token)", "features"),
+    ),
+    "gradient of the normaliser lost": rewritten(
+        linear_attention, "dtotal = -xp.sum(dsum * y, axis=-1, keepdims=True)", "dtotal = 0.0 * dsum[..., :1]"
+    ),
+    "gradient of the memory not divided": rewritten(
+        linear_attention, "dmemory = xp.matmul(xp.swapaxes(of_q, -1, -2), dsum)",
+        "dmemory = xp.matmul(xp.swapaxes(of_q, -1, -2), dy)",
+    ),
+}  # fmt: skip
+CAUSAL_BUGS = {
+    **_feature_bugs(causal_linear_attention),
+    "causal mask off by one": rewritten(
+        causal_linear_attention, "n_before = k.shape[-2] - q.shape[-2]", "n_before = k.shape[-2] - q.shape[-2] + 1"
+    ),
+    "aligned top-left": rewritten(causal_linear_attention, "n_before = k.shape[-2] - q.shape[-2]", "n_before = 0"),
+    "normalised over all keys": rewritten(
+        causal_linear_attention,
+        "xp.sum(weights, axis=-1, keepdims=True)",
+        "xp.sum(xp.matmul(of_q, xp.swapaxes(of_k, -1, -2)), axis=-1, keepdims=True)",
+    ),
+    "gradient of what is not seen": rewritten(
+        causal_linear_attention,
+        "xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)) + dtotal, k=n_before)",
+        "xp.matmul(dsum, xp.swapaxes(values, -1, -2)) + dtotal",
+    ),
+}
+
+
+def _recurrent(part, old, new):
+    return rewritten(recurrent_linear_attention, **{part: rewritten(getattr(recurrent_linear, part), old, new)})
+
+
+RECURRENT_BUGS = {
+    **_feature_bugs(recurrent_linear_attention),
+    "memory not accumulated": _recurrent("_accumulated", "memory_before + xp", "0.0 * memory_before + xp"),
+    "normaliser not accumulated": _recurrent("_accumulated", "normaliser_before + f", "0.0 * normaliser_before + f"),
+    "read before it is written": _recurrent("_read", "states[1:]", "states[:-1]"),
+    "state of the past ignored": _recurrent("_start", "return memory, norm", "return 0.0 * memory, 0.0 + norm"),
+    "gradient of later positions lost": _recurrent("_back", "dmemory = dmemory + xp", "dmemory = xp"),
+    "gradient of the final state lost": rewritten(
+        recurrent_linear_attention,
+        "dstate = (dmemory, dnormaliser[..., None, :])",
+        "dstate = (0.0 * dmemory, 0.0 * dnormaliser[..., None, :])",
+    ),
+    "gradient read before its own position": _recurrent("_back", "states[t + 1], slice", "states[t], slice"),
+}
+SIZES = {"lead": (2, 3), "n_query": 4, "n_key": 6, "d_head": 3, "d_value": 5}
+SEQUENCE = {"lead": (2, 3), "n_query": 5, "n_key": 5, "d_head": 4, "d_value": 3}
+WIDE = {"lead": (4,), "n_query": 256, "n_key": 256, "d_head": 32, "d_value": 32}
+
+CASES = [
+    Case(
+        name="elu_plus_one",
+        section="attention",
+        title="Features of linear attention: elu + 1",
+        reference=elu_plus_one,
+        inputs=pointwise_inputs,
+        configs=(Config("rank3", {"shape": (2, 5, 7)}), Config("wide", {"shape": (8, 256, 256)}, measured=True)),
+        peers={"torch": TORCH_MAPS[elu_plus_one]},
+        bugs=MAP_BUGS,
+    ),
+    Case(
+        name="linear_attention",
+        section="attention",
+        title="Linear attention",
+        reference=linear_attention,
+        inputs=inputs,
+        configs=(
+            Config("padded", {**SIZES, "padded": True}),
+            Config("softmax_features", SIZES, {"feature_map": softmax}, profile="full"),
+            Config("relu_features", {**SIZES, "d_head": 16}, {"feature_map": relu}, profile="full"),
+            Config("wide", WIDE, measured=True),
+        ),
+        peers={"torch": _quadratic(_all)},
+        bugs=BUGS,
+    ),
+    Case(
+        name="causal_linear_attention",
+        section="attention",
+        title="Causal linear attention",
+        reference=causal_linear_attention,
+        inputs=inputs,
+        configs=(
+            Config("shorter", SIZES),
+            Config("padded", {**SEQUENCE, "padded": True}, {"feature_map": softmax}, profile="full"),
+            Config("more_queries", {**SIZES, "n_query": 7}, profile="full"),
+            Config("wide", WIDE, measured=True),
+        ),
+        peers={"torch": _quadratic(_causal)},
+        bugs=CAUSAL_BUGS,
+    ),
+    Case(
+        name="recurrent_linear_attention",
+        section="attention",
+        title="Linear attention as a recurrent network",
+        reference=recurrent_linear_attention,
+        inputs=inputs,
+        outputs=("y", "memory", "normaliser"),
+        configs=(
+            Config("from_a_state", {**SEQUENCE, "state": True}),
+            Config("from_nothing", SEQUENCE, {"feature_map": softmax}),
+            Config("one", {**SEQUENCE, "n_query": 1, "n_key": 1, "state": True}, profile="full"),
+            Config("wide", {**WIDE, "n_query": 64, "n_key": 64}, measured=True),
+        ),
+        peers={"torch": torch_loop},
+        bugs=RECURRENT_BUGS,
+    ),
+]
