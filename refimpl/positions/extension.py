@@ -125,8 +125,9 @@ def extend_by_interpolation(weight, *, n_position, align="ends"):
     places = _places(n_learned, n_position, align)
     below = xp.asarray([math.floor(place) for place in places], dtype=xp.int64)
     above = xp.asarray([math.ceil(place) for place in places], dtype=xp.int64)
-    shares = xp.asarray([[place - math.floor(place)] for place in places], dtype=table_dtype(weight))
-    share = cast(shares, weight.dtype)  # (n_position, 1)
+    dtype = table_dtype(weight)
+    beyond = xp.asarray(places, dtype=dtype) - below.astype(dtype)
+    share = cast(beyond, weight.dtype)[:, None]  # (n_position, 1)
     y = weight[below] * (1.0 - share) + weight[above] * share
 
     def pullback(dy):
