@@ -66,7 +66,8 @@ def _wrong_masks(call):
     for name, x in call.settings.items():
         if isinstance(x, np.ndarray):
             floating = replace(call, settings=call.settings | {name: x.astype(np.float64)})
-            yield TypeError, [name, "boolean", "float64"], floating
+            kind = "boolean" if x.dtype.kind == "b" else "integer"
+            yield TypeError, [name, kind, "float64"], floating
             # More axes than there are, and one size too many.
             for bad in (np.ones((2, 2, 2, 2, 2, 2), bool), np.ones([size + 7 for size in x.shape], bool)):
                 yield ValueError, [name, "must", "got"], replace(call, settings=call.settings | {name: bad})
@@ -79,8 +80,8 @@ def _wrong_keys(call):
         key = f"{group}.unheard_of".lstrip(".")
         yield ValueError, ["params", "unheard_of"], replace(call, params=call.params | {key: some})
     for key in call.params:
-        # All matrices must be there.  Of vectors, all but the norms of BERT may be absent.
-        if call.params[key].ndim == 2:
+        # All matrices but projections must be there.  Of vectors, all but the norms of BERT may be absent.
+        if call.params[key].ndim == 2 and "weight_hr" not in key:
             rest = {name: value for name, value in call.params.items() if name != key}
             yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)
     yield TypeError, ["params", "dict"], replace(call, params=None, arrays=call.arrays | {"params": some})

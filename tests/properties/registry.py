@@ -1,4 +1,10 @@
-"""Every component, how its arguments are drawn, and which of them have a gradient."""
+"""Every component, how its arguments are drawn, and which of them have a gradient.
+
+Further families of components stand in files of their own, ``family_*.py``, each with a list COMPONENTS.
+"""
+
+import importlib
+from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -79,6 +85,9 @@ COMPONENTS = [
         weight=6,
     ),
 ]
+
+for path in sorted(Path(__file__).parent.glob("family_*.py")):
+    COMPONENTS += importlib.import_module(f"tests.properties.{path.stem}").COMPONENTS
 
 # Where their second derivatives exist.
 CURVED = [component for component in COMPONENTS if component.curved] + [
