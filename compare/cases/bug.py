@@ -1,8 +1,10 @@
 """Planted bugs: the reference's own text with one edit, or a wrapper that misbehaves.
 
-A bug shows exactly what differs, and it cannot drift from the reference: an edit that no longer applies raises.
+A bug shows exactly what differs, and it cannot drift from the reference: an edit that no longer applies raises
+when the bug is called.  Nothing is compiled before: a comparison that plants no bugs does not pay for them.
 """
 
+import functools
 import inspect
 import itertools
 import textwrap
@@ -10,6 +12,10 @@ import textwrap
 import numpy as np
 
 from compare.peers.tree import map_arrays
+
+
+class StaleEdit(ValueError):
+    """An edit that no longer applies to the text it was written for."""
 
 
 def rewritten(function, old="", new="", **names):
@@ -29,20 +35,26 @@ def rewritten(function, old="", new="", **names):
     Returns
     -------
     callable
-        The wrong variant, of the same signature.
-
-    Raises
-    ------
-    ValueError
-        If `old` does not occur exactly once, or a name is not a global of the component's module.
+        The wrong variant, of the same signature.  Called, it raises a `StaleEdit` if `old` does not occur exactly
+        once, or a name is not a global of the component's module.
     """
+
+    @functools.wraps(function)
+    def variant(*args, **keywords):
+        return _compiled(function, old, new, tuple(names.items()))(*args, **keywords)
+
+    return variant
+
+
+@functools.cache
+def _compiled(function, old, new, names):
     source = textwrap.dedent(inspect.getsource(function))
     if old and source.count(old) != 1:
-        raise ValueError(f"{old!r} must occur once in {function.__name__}, got {source.count(old)} times")
-    strangers = names.keys() - function.__globals__.keys()
+        raise StaleEdit(f"{old!r} must occur once in {function.__name__}, got {source.count(old)} times")
+    strangers = dict(names).keys() - function.__globals__.keys()
     if strangers:
-        raise ValueError(f"names must be globals of {function.__module__}, got {', '.join(sorted(strangers))}")
-    namespace = {**function.__globals__, **names}
+        raise StaleEdit(f"names must be globals of {function.__module__}, got {', '.join(sorted(strangers))}")
+    namespace = {**function.__globals__, **dict(names)}
     where = f"<{function.__name__} with {old!r} replaced by {new!r}>"
     exec(compile(source.replace(old, new) if old else source, where, "exec"), namespace)
     return namespace[function.__name__]

@@ -45,7 +45,7 @@ CASES = [
         bugs={
             "mean over all positions": rewritten(
                 masked_token_loss,
-                cross_entropy=rewritten(cross_entropy, "float(n_counted)", "3.0 * float(n_counted)"),
+                cross_entropy=rewritten(cross_entropy, "= _n_counted(ignored", "= 3.0 * _n_counted(ignored"),
             ),
             "positions off by one": rewritten(
                 masked_token_loss, "d_model))[positions]", "d_model))[(positions + 1) % (n_batch * n_seq)]"

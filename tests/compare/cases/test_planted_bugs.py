@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compare.cases.bug import BEHAVIOURS, rewritten, wrong_gradients
+from compare.cases.bug import BEHAVIOURS, StaleEdit, rewritten, wrong_gradients
 from compare.cases.registry import all_cases
 from compare.run.row import judge_function
 from refimpl.layers.softmax import softmax
@@ -20,8 +20,12 @@ def quick_configs(case):
 @pytest.mark.parametrize(("name", "bug"), PLANTED, ids=[f"{name}-{bug}" for name, bug in PLANTED])
 def test_planted_bug_is_rejected(name, bug):
     case = all_cases()[name]
-    verdicts = (judge_function(case.bugs[bug], case, config, "float32") for config in quick_configs(case))
-    assert any(verdict != "PASS" for verdict, _ in verdicts), f"{name} lets {bug!r} through"
+    for config in quick_configs(case):
+        verdict, reason = judge_function(case.bugs[bug], case, config, "float32")
+        assert StaleEdit.__name__ not in reason
+        if verdict != "PASS":
+            return
+    pytest.fail(f"{name} lets {bug!r} through")
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
@@ -46,10 +50,13 @@ def test_the_reference_itself_passes(name):
 
 
 def test_an_edit_that_no_longer_applies_raises():
-    with pytest.raises(ValueError, match="must occur once"):
-        rewritten(softmax, "text that is not there", "")
-    with pytest.raises(ValueError, match="must be globals"):
-        rewritten(softmax, no_such_name=1)
+    with pytest.raises(StaleEdit, match="must occur once"):
+        rewritten(softmax, "text that is not there", "")(np.ones(3))
+    with pytest.raises(StaleEdit, match="must be globals"):
+        rewritten(softmax, no_such_name=1)(np.ones(3))
+    case = all_cases()["softmax"]
+    stale = rewritten(softmax, "text that is not there", "")
+    assert StaleEdit.__name__ in judge_function(stale, case, case.configs[0], "float32")[1]
 
 
 def test_an_edit_changes_the_behaviour_and_leaves_the_reference_alone():
