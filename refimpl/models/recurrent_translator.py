@@ -1,6 +1,6 @@
 """Sequence to sequence with two GRUs: one reads, its last state starts the one that writes (Cho et al. 2014)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_ids, check_params, check_setting, check_shape, merge, scope
 from refimpl.layers.embedding import embedding
 from refimpl.layers.linear import linear
 from refimpl.recurrent.gru import gru
@@ -50,6 +50,7 @@ def recurrent_translator(source_ids, target_ids, params, *, lengths=None):
     xp = array_namespace(source_ids, target_ids, params, lengths)
     _check(source_ids, params)
     check_shape("target_ids", target_ids, (source_ids.shape[0], None))
+    check_ids("target_ids", target_ids, params["decoder.embedding.weight"].shape[0])
     source, source_pullback = embedding(source_ids, scope(params, "encoder.embedding."))
     (read, thought), encoder_pullback = gru(source, None, scope(params, "encoder.gru."), lengths=lengths)
     target, target_pullback = embedding(target_ids, scope(params, "decoder.embedding."))
@@ -115,3 +116,4 @@ def _check(source_ids, params):
     recurrent = [key for key in params if key.startswith(("encoder.gru.", "decoder.gru."))]
     check_params(params, required, ["projection.bias", *recurrent])
     check_shape("source_ids", source_ids, (None, None))
+    check_ids("source_ids", source_ids, params["encoder.embedding.weight"].shape[0])

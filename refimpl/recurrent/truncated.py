@@ -1,6 +1,6 @@
 """Truncated backpropagation through time (Williams & Peng 1990): the state goes on, its gradient does not."""
 
-from refimpl.arrays import array_namespace, check_setting
+from refimpl.arrays import array_namespace, check_floating, check_setting, check_shape
 
 
 def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
@@ -36,7 +36,9 @@ def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
     Raises
     ------
     ValueError
-        If the chunks have no length, or both directions are asked for.
+        If the chunks have no length, both directions are asked for, or `run` refuses what it gets.
+    TypeError
+        If the arrays are not floating, not of one dtype, or not of one library.
 
     Notes
     -----
@@ -48,6 +50,8 @@ def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
     Trajectories", Neural Computation 2, 490.
     """
     xp = array_namespace(x, h, c, params, lengths)
+    check_floating(x=x, h=h, c=c, params=params)
+    check_shape("x", x, (None, None, None))
     check_setting("n_step", n_step, n_step > 0, "positive")
     one_way = not settings.get("bidirectional", False)
     check_setting("bidirectional", not one_way, one_way, "False: what reads from the end cannot begin with a chunk")

@@ -69,7 +69,7 @@ def _wrong_masks(call):
             kind = "boolean" if x.dtype.kind == "b" else "integer"
             yield TypeError, [name, kind, "float64"], floating
             # More axes than there are, and one size too many.
-            for bad in (np.ones((2, 2, 2, 2, 2, 2), bool), np.ones([size + 7 for size in x.shape], bool)):
+            for bad in (np.ones((2, 2, 2, 2, 2, 2), x.dtype), np.ones([size + 7 for size in x.shape], x.dtype)):
                 yield ValueError, [name, "must", "got"], replace(call, settings=call.settings | {name: bad})
 
 
@@ -79,9 +79,10 @@ def _wrong_keys(call):
     for group in {key.rpartition(".")[0] for key in call.params}:
         key = f"{group}.unheard_of".lstrip(".")
         yield ValueError, ["params", "unheard_of"], replace(call, params=call.params | {key: some})
-    for key in call.params:
-        # All matrices but projections must be there.  Of vectors, all but the norms of BERT may be absent.
-        if call.params[key].ndim == 2 and "weight_hr" not in key:
+    for key in call.params if call.arrays or len(call.params) > 1 else ():  # without arrays there is no library
+        # All matrices but projections and relative values must be there.  Of vectors, all but the norms of BERT may
+        # be absent.
+        if call.params[key].ndim == 2 and "weight_hr" not in key and "relative_value" not in key:
             rest = {name: value for name, value in call.params.items() if name != key}
             yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)
     yield TypeError, ["params", "dict"], replace(call, params=None, arrays=call.arrays | {"params": some})
