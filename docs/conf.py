@@ -20,7 +20,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
-    "sphinx.ext.viewcode",
     "numpydoc",
     "readalong",
 ]
@@ -71,6 +70,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "refimpl"
 html_static_path = ["_static", str(MATHJAX / "tex-svg.js")]
 html_css_files = ["readalong.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -1,5 +1,7 @@
 """What single backticks mean in docstrings: code, and a link where the API reference knows the name."""
 
+import re
+
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.util.docutils import SphinxRole
@@ -29,7 +31,13 @@ def _resolve(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, hits[0])
 
 
+def _escape_stars(app, what, name, obj, options, lines):
+    """Shapes such as ``(n, *shape)`` are types in a docstring, not the beginning of emphasis."""
+    lines[:] = [line if "`" in line else re.sub(r"(?<=, )\*(?=\w+[),])", r"\\*", line) for line in lines]
+
+
 def setup(app):
-    """Register the role."""
+    """Register the role; the stars must be gone before numpydoc lays the sections out."""
+    app.connect("autodoc-process-docstring", _escape_stars, priority=400)
     app.add_role("our_name", Name())
     app.connect("missing-reference", _resolve)

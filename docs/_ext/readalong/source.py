@@ -36,7 +36,7 @@ class Function:
     @property
     def where(self):
         """The path below the project, and the lines."""
-        return f"{self.path.relative_to(ROOT)}, lines {self.lines[0][0]}–{self.lines[-1][0]}"
+        return f"{below_root(self.path)}, lines {self.lines[0][0]}–{self.lines[-1][0]}"
 
     def is_in_pullback(self, number):
         """Whether a line belongs to a pullback."""
@@ -65,7 +65,12 @@ class Function:
             found, missing = _in_order(lines, quoted)
             if not missing:
                 return found
-        raise SourceError(f"{self.path.relative_to(ROOT)} has no line in {self.name} that reads: {missing}")
+        raise SourceError(f"{below_root(self.path)} has no line in {self.name} that reads: {missing}")
+
+
+def below_root(path):
+    """Name a file as people of the project do."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def bare(line):
@@ -129,7 +134,7 @@ def function_in(path, name):
             text = tuple((number, lines[number - 1]) for number in kept if number not in hidden)
             pullbacks = tuple((inner.body[0].lineno, inner.end_lineno) for inner in _pullbacks_of(node))
             return Function(path, name, text, pullbacks)
-    raise SourceError(f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path} has no function {name}")
+    raise SourceError(f"{below_root(path)} has no function {name}")
 
 
 def component_names(path):
