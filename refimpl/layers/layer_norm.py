@@ -1,6 +1,16 @@
 """Layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450, eq. 4)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_rank, check_setting, check_shape, pick
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_params,
+    check_rank,
+    check_setting,
+    check_shape,
+    pick,
+    widen,
+)
 
 
 def layer_norm(x, params, *, eps=1e-5):
@@ -32,7 +42,8 @@ def layer_norm(x, params, *, eps=1e-5):
     Notes
     -----
     The variance is the biased one, as in PyTorch: [1, 0, 0, 0] has the first entry 1.7320; 1.5 would be the
-    unbiased one.
+    unbiased one.  It is taken in float32 or better, as in PyTorch: in float16 it would overflow from 256 on, and BERT's
+    eps would be 0.
 
     References
     ----------
@@ -47,21 +58,23 @@ def layer_norm(x, params, *, eps=1e-5):
     check_setting("eps", eps, eps >= 0.0, "at least 0")
     check_setting("d_model", x.shape[-1], x.shape[-1] > 0, "at least 1: nothing has no mean")
 
-    centred = x - xp.mean(x, axis=-1, keepdims=True)
+    wide = widen(x)
+    centred = wide - xp.mean(wide, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)  # (..., 1)
     inv_std = 1.0 / xp.sqrt(variance + eps)
     x_hat = centred * inv_std
-    scaled = x_hat * params["weight"] if "weight" in params else x_hat
+    normed = cast(x_hat, x.dtype)
+    scaled = normed * params["weight"] if "weight" in params else normed
     y = scaled + params["bias"] if "bias" in params else scaled
 
     def pullback(dy):
         batch_axes = tuple(range(dy.ndim - 1))
-        g = dy * params["weight"] if "weight" in params else dy
+        g = widen(dy * params["weight"] if "weight" in params else dy)
         # Shifting or stretching x leaves x_hat alone: dx has no part along 1 or x_hat.
         along_one = xp.mean(g, axis=-1, keepdims=True)
         along_x_hat = xp.mean(g * x_hat, axis=-1, keepdims=True)
         dx = inv_std * (g - along_one - x_hat * along_x_hat)
-        dparams = {"weight": xp.sum(dy * x_hat, axis=batch_axes), "bias": xp.sum(dy, axis=batch_axes)}
-        return dx, pick(dparams, *params)
+        dparams = {"weight": xp.sum(dy * normed, axis=batch_axes), "bias": xp.sum(dy, axis=batch_axes)}
+        return cast(dx, x.dtype), pick(dparams, *params)
 
     return y, pullback

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from refimpl.arrays import narrow
 from refimpl.layers.layer_norm import layer_norm
 
 
@@ -62,3 +63,14 @@ def test_nothing_to_normalise():
 def test_bad_input(x, params, settings, error, message):
     with pytest.raises(error, match=message):
         layer_norm(x, params, **settings)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bits_neither_lose_the_eps_nor_overflow(dtype):
+    """In float16 1e-12 is 0, the inverse deviation 1e6 is inf, and so is the square of 300."""
+    x = narrow(np.array([[5.0, 5.0], [300.0, -300.0]]), dtype)
+    y, pullback = layer_norm(x, {}, eps=1e-12)
+    np.testing.assert_array_equal(y, [[0, 0], [1, -1]])
+    (dx, _) = pullback(narrow(np.array([[0.0, 0.0], [1.0, 0.5]]), dtype))
+    np.testing.assert_array_equal(dx[0], [0, 0])
+    assert np.all(np.isfinite(dx))
