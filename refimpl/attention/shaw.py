@@ -12,7 +12,7 @@ from refimpl.arrays import (
     scatter_add,
 )
 from refimpl.attention.dot_product import attention_weights
-from refimpl.attention.mask import blank_unattended
+from refimpl.attention.mask import blank_unattended, check_mask
 
 KEYS = ("relative_key.weight", "relative_value.weight")
 
@@ -57,7 +57,7 @@ def shaw_attention(q, k, v, params, *, mask=None, scale=None):
     eq. 3 to 5.
     """
     xp = array_namespace(q, k, v, params, mask)
-    rows = _relative_rows(q, k, v, params)  # (n_query, n_key)
+    rows = _relative_rows(q, k, v, params, mask)  # (n_query, n_key)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
 
     queries, values = blank_unattended(q, mask, axis=-1), blank_unattended(v, mask, axis=-2)
@@ -93,14 +93,15 @@ def _dtable(over_keys, over_features, rows, table):
     return scatter_add(xp.reshape(rows, (n_pair,)), xp.reshape(outer, (n_pair, table.shape[-1])), table.shape[0])
 
 
-def _relative_rows(q, k, v, params):
+def _relative_rows(q, k, v, params, mask):
     """Check, and look up the row of every query and key."""
-    xp = array_namespace(q, k, v, params)
+    xp = array_namespace(q, k, v, params, mask)
     check_params(params, [KEYS[0]], optional=[KEYS[1]])
     check_floating(q=q, k=k, v=v, params=params)
     check_rank("q", q, 2)
     check_shape("k", k, (*q.shape[:-2], None, q.shape[-1]))
     check_shape("v", v, (*k.shape[:-1], None))
+    check_mask(mask, (*q.shape[:-1], k.shape[-2]))
     n_row = params[KEYS[0]].shape[0] if params[KEYS[0]].shape else 0
     for key, array in zip(KEYS, (k, v), strict=True):
         if key in params:

@@ -155,7 +155,7 @@ def happy_with_nothing(component, call):
 
 
 def has_batch(component, call):
-    return next(iter(call.arrays.values())).ndim >= component.batch_rank
+    return bool(call.arrays) and next(iter(call.arrays.values())).ndim >= component.batch_rank
 
 
 def select(call, index):

@@ -64,6 +64,8 @@ def cross_entropy_calls(draw):
     settings = {
         "ignore_index": ignore_index,
         "label_smoothing": draw(st.sampled_from([0.0, 0.1, 1.0])),
+        "z_loss": draw(st.sampled_from([0.0, 0.01])),
+        "class_weight": draw(st.none() | st.tuples(*[st.sampled_from([0.0, 0.3, 1.0, 2.5])] * n_class)),
         "reduction": draw(st.sampled_from(["mean", "sum", "none"])),
     }
     arrays = {"logits": logits, "targets": np.where(ignored, ignore_index, targets)}

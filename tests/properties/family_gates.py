@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from compare import strategies
 from refimpl.layers.gated import GATES, gated
-from refimpl.layers.rms_norm import rms_norm
+from refimpl.layers.rms_norm import ORDERS, rms_norm
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.silu import silu
 from tests.properties import draw_layers
@@ -26,7 +26,11 @@ def gated_calls(draw):
 def rms_norm_calls(draw):
     x = draw(draw_layers.features(min_rank=1))
     params = draw(strategies.params({}, {"weight": x.shape[-1:]}))
-    settings = {"eps": draw(st.sampled_from([1e-6, 0.1])), "weight_offset": draw(st.sampled_from([0.0, 1.0]))}
+    settings = {
+        "eps": draw(st.sampled_from([1e-6, 0.1])),
+        "weight_offset": draw(st.sampled_from([0.0, 1.0])),
+        "order": draw(st.sampled_from(ORDERS)),
+    }
     return Call({"x": x}, params, settings, draw(SEEDS))
 
 
