@@ -1,4 +1,4 @@
-"""Multi-head attention, as such and of one or two sequences, against `torch.nn.MultiheadAttention`."""
+"""Multi-head attention, against `torch.nn.MultiheadAttention`."""
 
 from functools import partial
 from unittest import mock
@@ -7,11 +7,11 @@ import torch
 
 from compare.cases.attention import attention, with_wrong_weights
 from compare.cases.attention_weights import draw_mask
-from compare.cases.bug import rewritten, wrong_gradients
+from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.peers.torch_peer import call_module, meta_module
-from refimpl.attention.multi_head import cross_attention, multi_head_attention, self_attention
+from refimpl.attention.multi_head import multi_head_attention
 from refimpl.layers.dropout import dropout, keep_mask
 
 
@@ -60,14 +60,6 @@ def torch_multi_head(q, k, v, params, *, n_head, mask=None, keep=None, rate=0.0)
     # PyTorch gives NaN where a query attends to no key in any head; we gather nothing and add the output bias.
     nothing = params["out_proj.bias"] if "out_proj.bias" in params else torch.zeros_like(y[0, 0])
     return torch.where(has_key.expand(*shape[:3], 1).any(1), y, nothing)
-
-
-def torch_self_attention(x, params, **settings):
-    return torch_multi_head(x, x, x, params, **settings)
-
-
-def torch_cross_attention(x, memory, params, **settings):
-    return torch_multi_head(x, memory, memory, params, **settings)
 
 
 def interleaved(xp, x, n_head):
@@ -142,105 +134,5 @@ CASES = [
         ),
         peers={"torch": torch_multi_head},
         bugs={name: wrong_multi_head(name) for name in MULTI_HEAD_BUGS},
-    ),
-    Case(
-        name="self_attention",
-        section="attention",
-        title="Multi-head self-attention",
-        reference=self_attention,
-        inputs=partial(inputs, arguments="q"),
-        configs=(
-            Config(
-                "causal",
-                {"n_batch": 2, "n_query": 5, "n_key": 5, "d_model": 12, "n_head": 4, "mask": "causal"},
-                {"n_head": 4},
-            ),
-            Config(
-                "padding",
-                {"n_batch": 4, "n_query": 6, "n_key": 6, "d_model": 10, "n_head": 2, "mask": "padding"},
-                {"n_head": 2},
-            ),
-            Config(
-                "empty_rows",
-                {"n_batch": 2, "n_query": 5, "n_key": 5, "d_model": 6, "n_head": 3, "mask": "empty rows"},
-                {"n_head": 3},
-            ),
-            Config(
-                "size_one_heads", {"n_batch": 3, "n_query": 4, "n_key": 4, "d_model": 5, "n_head": 5}, {"n_head": 5}
-            ),
-            Config(
-                "sharp",
-                {"n_batch": 2, "n_query": 4, "n_key": 4, "d_model": 6, "n_head": 1, "scale": 4.0},
-                {"n_head": 1},
-            ),
-            Config(
-                "wide",
-                {"n_batch": 4, "n_query": 128, "n_key": 128, "d_model": 384, "n_head": 12},
-                {"n_head": 12},
-                measured=True,
-            ),
-        ),
-        peers={"torch": torch_self_attention},
-        bugs={
-            **{
-                name: rewritten(self_attention, multi_head_attention=wrong_multi_head(name))
-                for name in MULTI_HEAD_BUGS
-                if "dropout" not in name
-            },
-            "gradient of the keys lost": rewritten(self_attention, "dq + dk + dv", "dq + dv"),
-        },
-    ),
-    Case(
-        name="cross_attention",
-        section="attention",
-        title="Multi-head cross-attention",
-        reference=cross_attention,
-        inputs=partial(inputs, arguments="qk"),
-        configs=(
-            Config("same_width", {"n_batch": 2, "n_query": 4, "n_key": 7, "d_model": 9, "n_head": 3}, {"n_head": 3}),
-            Config(
-                "separate",
-                {
-                    "n_batch": 3,
-                    "n_query": 5,
-                    "n_key": 4,
-                    "d_model": 8,
-                    "n_head": 2,
-                    "d_key": 6,
-                    "d_value": 6,
-                    "mask": "random",
-                },
-                {"n_head": 2},
-            ),
-            Config(
-                "empty_rows",
-                {
-                    "n_batch": 2,
-                    "n_query": 4,
-                    "n_key": 6,
-                    "d_model": 5,
-                    "n_head": 1,
-                    "mask": "empty rows",
-                    "biased": False,
-                },
-                {"n_head": 1},
-            ),
-            Config(
-                "wide",
-                {"n_batch": 4, "n_query": 64, "n_key": 128, "d_model": 384, "n_head": 12},
-                {"n_head": 12},
-                measured=True,
-            ),
-        ),
-        peers={"torch": torch_cross_attention},
-        bugs={
-            "gradient of the values lost": rewritten(cross_attention, "dq, dk + dv", "dq, dk"),
-            "queries and keys exchanged": rewritten(
-                cross_attention, multi_head_attention=wrong_multi_head("queries and keys exchanged")
-            ),
-            "gradients exchanged": wrong_gradients(
-                cross_attention, lambda gradients: (*gradients[1::-1], gradients[2])
-            ),
-        },
     ),
 ]

@@ -51,9 +51,8 @@ def test_models_on_the_meta_device_hold_no_numbers():
     model = bert_model("BertForPreTraining", ERF, frozenset({"pooler", "mlm", "nsp"}))
     assert all(parameter.is_meta for parameter in model.parameters())
     assert not model.training
-    assert not any(
-        p.is_meta is False for p in torch_layer(8, 4, n_head=2, activation="relu", eps=1e-5, biased=True).parameters()
-    )
+    layer = torch_layer(8, 4, n_head=2, activation="relu", eps=1e-5, biased=True)
+    assert all(parameter.is_meta for parameter in layer.parameters())
 
 
 def test_names_are_those_of_the_checkpoints(generator):
