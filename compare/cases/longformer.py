@@ -19,14 +19,16 @@ from refimpl.attention.longformer import GLOBAL, LOCAL, longformer_attention
 def inputs(generator, *, n_batch, n_seq, d_model, n_global, padded=False, biased=True):
     weights = {f"{name}.weight": (d_model, d_model) for name in LOCAL + GLOBAL}
     biases = {f"{name}.bias": (d_model,) for name in LOCAL + GLOBAL} if biased else {}
-    masks = {"global_ids": generator.random((n_batch, n_seq)).argsort(1)[:, :n_global]}
+    masks = {}
+    global_ids = generator.random((n_batch, n_seq)).argsort(1)[:, :n_global]
     if n_global > 1:
-        masks["global_ids"][0, -1] = n_seq  # the first sequence has one fewer
+        global_ids[0, -1] = n_seq  # the first sequence has one fewer
     if padded:
         n_token = generator.integers(n_seq // 2, n_seq, (n_batch, 1))
-        masks["is_token"] = range(n_seq) < n_token
-        masks["global_ids"][masks["global_ids"] >= n_token] = n_seq
-    return Inputs((normal(generator, n_batch, n_seq, d_model), normal_params(generator, weights | biases)), masks)
+        masks["mask"] = (range(n_seq) < n_token)[:, None, None, :]
+        global_ids[global_ids >= n_token] = n_seq
+    x, params = normal(generator, n_batch, n_seq, d_model), normal_params(generator, weights | biases)
+    return Inputs((x, global_ids, params), masks)
 
 
 @cache
@@ -38,13 +40,13 @@ def _module(d_model, n_head, reach):
         return LongformerSelfAttention(config, 0).eval()
 
 
-def transformers_longformer(x, params, *, n_head, reach, global_ids, is_token=None):
+def transformers_longformer(x, global_ids, params, *, n_head, reach, mask=None):
     """Pad to whole windows, as `LongformerModel` does, and mark padding by -1 and global tokens by 1."""
     n_batch, n_seq, d_model = x.shape
     n_filler = -n_seq % (2 * reach)
     marks = torch.zeros(n_batch, n_seq + 1, dtype=x.dtype).scatter(1, global_ids, 1.0)[:, :n_seq]
-    if is_token is not None:
-        marks = marks.masked_fill(~is_token, -1.0)
+    if mask is not None:
+        marks = marks.masked_fill(~mask[:, 0, 0], -1.0)
     marks = torch.nn.functional.pad(marks, (0, n_filler), value=-1.0)
     softmax = torch.nn.functional.softmax
     # Its softmax computes in float32 whatever the dtype; float64 shall stay float64.
@@ -57,10 +59,10 @@ def transformers_longformer(x, params, *, n_head, reach, global_ids, is_token=No
     return y[:, :n_seq]
 
 
-def torch_longformer(x, params, *, n_head, reach, global_ids, is_token=None):
+def torch_longformer(x, global_ids, params, *, n_head, reach, mask=None):
     """Compute all scores twice, by local and by global projections, and choose by the row."""
     n_batch, n_seq, d_model = x.shape
-    is_token = torch.ones(n_batch, n_seq, dtype=torch.bool) if is_token is None else is_token
+    is_token = torch.ones(n_batch, n_seq, dtype=torch.bool) if mask is None else mask[:, 0, 0]
     is_global = torch.zeros(n_batch, n_seq + 1, dtype=torch.bool).scatter(1, global_ids, True)[:, :n_seq]
     near = torch.ones(n_seq, n_seq, dtype=torch.bool).triu(-reach).tril(reach)
     y = []

@@ -61,13 +61,7 @@ STRIDED_BUGS = {
         strided_attention, "[None, :] < xp.arange(n_row)", "[None, :] != xp.arange(n_row)"
     ),
     "window off by one": rewritten(strided_attention, "left=stride - 1", "left=stride"),
-    "rows for columns": rewritten(
-        strided_attention,
-        _columns=rewritten(
-            sparse_strided._columns, "xp.swapaxes(xp.reshape(filled, (*x.shape[:-2], n_row, stride, x.shape[-1])), -2, -3)",
-            "xp.reshape(filled, (*x.shape[:-2], stride, n_row, x.shape[-1]))",
-        ),
-    ),
+    "rows for columns": wrong_columns("n_row, stride, x.shape[-1])), -2, -3)", "stride, n_row, x.shape[-1])), 0, 0)"),
     "filler before the sequence": wrong_columns(
         "(0, n_row * stride - x.shape[-2])", "(n_row * stride - x.shape[-2], 0)"
     ),

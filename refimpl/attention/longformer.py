@@ -23,13 +23,15 @@ LOCAL = ("query", "key", "value")
 GLOBAL = ("query_global", "key_global", "value_global")
 
 
-def longformer_attention(x, params, *, n_head, reach, global_ids, is_token=None):
+def longformer_attention(x, global_ids, params, *, n_head, reach, mask=None):
     """Let every token attend to its neighbours and to the global tokens, and the global tokens to all.
 
     Parameters
     ----------
     x : array, shape (n_batch, n_seq, d_model)
         The sequences.
+    global_ids : array of int, shape (n_batch, n_global)
+        The positions of the global tokens; n_seq stands for none, where a sequence has fewer than others.
     params : dict of array
         As ``LongformerSelfAttention`` of Hugging Face: ``weight`` (d_model, d_model) and optionally ``bias``
         (d_model,) of ``query``, ``key``, ``value``, and of ``query_global``, ``key_global``, ``value_global``, which
@@ -38,10 +40,8 @@ def longformer_attention(x, params, *, n_head, reach, global_ids, is_token=None)
         The number of heads; divides d_model.
     reach : int
         How many neighbours a token sees to each side; half of ``attention_window`` of Hugging Face.
-    global_ids : array of int, shape (n_batch, n_global)
-        The positions of the global tokens; n_seq stands for none, where a sequence has fewer than others.
-    is_token : array of bool, shape (n_batch, n_seq), optional
-        True for tokens, False for padding, which is not seen and whose output is 0.
+    mask : array of bool, shape (n_batch, 1, 1, n_seq), optional
+        As `refimpl.attention.mask.padding_mask` gives it: False for padding, which is not seen and whose output is 0.
 
     Returns
     -------
@@ -67,13 +67,13 @@ def longformer_attention(x, params, *, n_head, reach, global_ids, is_token=None)
     ----------
     Beltagy, Peters, Cohan (2020), "Longformer", arXiv:2004.05150, section 3.1.
     """
-    xp = array_namespace(x, params, global_ids, is_token)
-    _check(x, params, n_head, reach, global_ids, is_token)
+    xp = array_namespace(x, global_ids, params, mask)
+    _check(x, global_ids, params, n_head, reach, mask)
     n_seq = x.shape[1]
     hits = global_ids[:, :, None] == xp.arange(n_seq)[None, None, :]  # (n_batch, n_global, n_seq)
     _check_distinct(xp, hits)
     is_global = xp.any(hits, axis=1)
-    seen = ~is_global | is_global if is_token is None else is_token
+    seen = is_global | ~is_global if mask is None else mask[:, 0, 0]
     tokens = xp.where(seen[..., None], x, 0.0)
 
     local, local_pullback = _attend_locally(xp, tokens, params, n_head, reach, global_ids, (seen, is_global, hits))
@@ -154,7 +154,7 @@ def _pull_projections(dys, pullbacks, names):
     return dx, dparams
 
 
-def _check(x, params, n_head, reach, global_ids, is_token):
+def _check(x, global_ids, params, n_head, reach, mask):
     names = (*LOCAL, *GLOBAL)
     check_params(params, [f"{name}.weight" for name in names], [f"{name}.bias" for name in names])
     check_floating(x=x, params=params)
@@ -166,9 +166,9 @@ def _check(x, params, n_head, reach, global_ids, is_token):
     check_setting("reach", reach, reach >= 0, "at least 0")
     check_shape("global_ids", global_ids, (n_batch, None))
     check_ids("global_ids", global_ids, n_seq + 1)
-    if is_token is not None:
-        check_boolean(is_token=is_token)
-        check_shape("is_token", is_token, (n_batch, n_seq))
+    if mask is not None:
+        check_boolean(mask=mask)
+        check_shape("mask", mask, (n_batch, 1, 1, n_seq))
 
 
 def _check_distinct(xp, hits):
