@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
@@ -47,7 +47,24 @@ class Outcome:
 def start_fork_server():
     """Begin to import the libraries in the background; returns at once."""
     forkserver.set_forkserver_preload(PRELOAD)
-    forkserver.ensure_running()
+    # The server and all its children inherit these; when a start is interrupted it prints a traceback.
+    with _silenced(1, 2):
+        forkserver.ensure_running()
+
+
+@contextmanager
+def _silenced(*streams):
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    kept = {stream: os.dup(stream) for stream in streams}
+    try:
+        for stream in streams:
+            os.dup2(nowhere, stream)
+        yield
+    finally:
+        for stream, copy in kept.items():
+            os.dup2(copy, stream)
+            os.close(copy)
+        os.close(nowhere)
 
 
 def run_isolated(tasks, *, n_worker, limits, n_thread=1):
