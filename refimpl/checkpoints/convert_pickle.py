@@ -16,7 +16,7 @@ from refimpl.checkpoints.writer import write_safetensors
 
 RISK = (
     "A pickle is a program that runs when it is read, and can do whatever you can. This command lets it call "
-    "nothing but NumPy's functions that rebuild arrays, which is a fence and no proof. If you trust where {path} "
+    "nothing but what rebuilds arrays, which is a fence and no proof. If you trust where {path} "
     "came from, say so with --i-trust-this-file."
 )
 

@@ -1,7 +1,7 @@
 """Reading a pickle that its user vouches for, byte by byte: never by default, and never more than numbers.
 
-A pickle is a program.  This reader lets it call three functions of NumPy, those that rebuild arrays, and refuses
-everything else; that is a fence and no proof, so whoever calls it must also name the digest of the one file meant.
+A pickle is a program.  This reader lets it call what rebuilds arrays, and refuses everything else; that is a fence and
+no proof, so whoever calls it must also name the digest of the one file meant.
 """
 
 import hashlib
@@ -14,12 +14,30 @@ import numpy as np
 from refimpl.checkpoints.errors import CheckpointError, refusal, shown
 from refimpl.checkpoints.reader import MAX_BYTES, check_booleans
 
+
+# Old protocols have no bytes: Python writes a call that makes them, of a text or of nothing.
+def _encode(text, encoding):
+    if encoding != "latin1":
+        raise CheckpointError(f"expected bytes as latin1, got {shown(encoding)}")
+    return text.encode("latin1")
+
+
+def _no_bytes():
+    return b""
+
+
 _REBUILD = np.zeros(0).__reduce__()[0]
+_FROM_BUFFER = np.zeros(1).__reduce_ex__(5)[0]
+# What rebuilds arrays, under the names of NumPy 1 and 2.
 ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
     ("numpy.core.multiarray", "_reconstruct"): _REBUILD,
     ("numpy._core.multiarray", "_reconstruct"): _REBUILD,
+    ("numpy.core.numeric", "_frombuffer"): _FROM_BUFFER,
+    ("numpy._core.numeric", "_frombuffer"): _FROM_BUFFER,
+    ("_codecs", "encode"): _encode,
+    ("__builtin__", "bytes"): _no_bytes,
 }
 KINDS = "biufc"  # booleans and numbers
 # What a damaged or hostile pickle makes the unpickler and NumPy raise.
