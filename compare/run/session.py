@@ -19,6 +19,9 @@ from compare.run.plan import Unit, plan, select, unit_key
 from compare.run.pool import run_isolated, start_fork_server
 from compare.run.problem import Problem
 
+# How often the roof is measured again before a result above it is believed.
+N_ROOF = 3
+
 
 class Session:
     """A run that survives its interruption.
@@ -153,7 +156,10 @@ class Session:
 
         roof = _roof(self.entries.get(Unit("roof")))
         rows = make_rows(selected, self.entries, self.request, roof)
-        if above_roof(rows):
+        for _ in range(N_ROOF):
+            if not above_roof(rows):
+                break
+            # Whatever else ran on the machine made the roof too low: the highest one counts.
             roof = higher(roof, _roof(_plain(self._measure_roof())) or roof)
             rows = make_rows(selected, self.entries, self.request, roof)
         environment = describe_environment(self.request, command, self.n_thread, roof) | {
