@@ -90,6 +90,8 @@ class Case:
     coarse_erf : tuple of str
         Peers whose kernels evaluate erf by a polynomial that is coarser than float32; in float32 they are judged under
         that policy, and their rows say so.
+    plant_in : tuple of str
+        The names of the configurations in which the bugs are planted; by default the quick ones that are not measured.
     cotangents : callable, optional
         ``cotangents(generator, outputs) -> list``; by default standard normal ones for every output.
     """
@@ -108,7 +110,20 @@ class Case:
     oracles: tuple = ("autograd", "complex_step")
     sums_in_storage: tuple = ()
     coarse_erf: tuple = ()
+    plant_in: tuple = ()
     cotangents: Callable | None = None
+
+    def planted_configs(self):
+        """Say in which configurations the bugs are planted.
+
+        Returns
+        -------
+        list of Config
+            One of them at least must reject each bug.
+        """
+        if self.plant_in:
+            return [self.config_named(name) for name in self.plant_in]
+        return [config for config in self.configs if config.profile == "quick" and not config.measured]
 
     def config_named(self, name):
         """Look up a configuration.

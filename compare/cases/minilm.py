@@ -126,6 +126,7 @@ CASES = [
             Config("short", SHORT),
             Config("long", LONG),
             Config("middle", MIDDLE, profile="full"),
+            Config("few", {"first": 10, "last": 13}, profile="full"),
             Config("seq128", {"n_seq": 128}, measured=True),
             Config("seq512", {"n_seq": 512}, measured=True),
         ),
@@ -134,6 +135,7 @@ CASES = [
         # 104 tensors of 22.7 million numbers: no time for longdouble, nor for a derivative along every tensor.
         extended_truth=False,
         oracles=(),
+        plant_in=("few",),
         coarse_erf=("transformers",),
         cotangents=loss_cotangents,
         bugs={

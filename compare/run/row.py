@@ -95,7 +95,7 @@ def _policy(case, name, dtype):
     return f"sums kept in {'float64' if dtype == 'float64' else 'float32'}", None
 
 
-def judge_function(function, case, config, dtype, *, seed=0):
+def judge_function(function, case, config, dtype, *, truth=None, seed=0):
     """Judge a function of the reference's signature, such as a planted bug.
 
     Parameters
@@ -108,6 +108,8 @@ def judge_function(function, case, config, dtype, *, seed=0):
         The configuration.
     dtype : str
         The dtype.
+    truth : Truth, optional
+        That of the configuration in this dtype, where it is known already.
     seed : int, optional
         The run's seed.
 
@@ -118,7 +120,7 @@ def judge_function(function, case, config, dtype, *, seed=0):
     reason : str
         Why it did not pass.
     """
-    truth = find_truth(case, config, dtype, seed)
+    truth = truth or find_truth(case, config, dtype, seed)
     judged = _judged(ArrayPeer(function), case, config, dtype, truth)
     return _verdict({"this": judged})
 

@@ -1,27 +1,37 @@
 """Every comparison is shown wrong implementations, and must reject each of them."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
 from compare.cases.bug import BEHAVIOURS, StaleEdit, rewritten, wrong_gradients
 from compare.cases.registry import all_cases
+from compare.measure.truth import find_truth
 from compare.run.row import judge_function
 from refimpl.layers.softmax import softmax
 
 PLANTED = [(case.name, bug) for case in all_cases().values() for bug in case.bugs]
 
 
-def quick_configs(case):
-    """Cheap configurations; at least one, however large."""
-    small = [config for config in case.configs if config.profile == "quick" and not config.measured]
-    return small or list(case.configs)[:1]
+@lru_cache(maxsize=8)
+def cached_truth(name, config):
+    """Hold all bugs of a case against one truth."""
+    case = all_cases()[name]
+    return find_truth(case, case.config_named(config), "float32", seed=0)
+
+
+def judged(function, name, config):
+    """Judge a variant of a case's reference."""
+    truth = cached_truth(name, config.name)
+    return judge_function(function, all_cases()[name], config, "float32", truth=truth)
 
 
 @pytest.mark.parametrize(("name", "bug"), PLANTED, ids=[f"{name}-{bug}" for name, bug in PLANTED])
 def test_planted_bug_is_rejected(name, bug):
     case = all_cases()[name]
-    for config in quick_configs(case):
-        verdict, reason = judge_function(case.bugs[bug], case, config, "float32")
+    for config in case.planted_configs():
+        verdict, reason = judged(case.bugs[bug], name, config)
         assert StaleEdit.__name__ not in reason
         if verdict != "PASS":
             return
@@ -32,8 +42,7 @@ def test_planted_bug_is_rejected(name, bug):
 @pytest.mark.parametrize("name", all_cases())
 def test_misbehaviour_is_rejected(name, behaviour):
     case = all_cases()[name]
-    config = quick_configs(case)[0]
-    verdict, reason = judge_function(BEHAVIOURS[behaviour](case.reference), case, config, "float32")
+    verdict, reason = judged(BEHAVIOURS[behaviour](case.reference), name, case.planted_configs()[0])
     assert verdict != "PASS", f"{name} lets {behaviour!r} through"
     assert reason
 
@@ -46,7 +55,7 @@ def test_every_case_has_planted_bugs(name):
 @pytest.mark.parametrize("name", all_cases())
 def test_the_reference_itself_passes(name):
     case = all_cases()[name]
-    assert judge_function(case.reference, case, quick_configs(case)[0], "float32") == ("PASS", "")
+    assert judged(case.reference, name, case.planted_configs()[0]) == ("PASS", "")
 
 
 def test_an_edit_that_no_longer_applies_raises():
