@@ -73,7 +73,8 @@ def cross_entropy(
     classes = xp.where(ignored, 0, flat_targets)
     check_ids("targets", classes, n_class)
 
-    rows = xp.reshape(logits, (n_target, n_class))
+    # Ignored rows may hold anything, NaN too.
+    rows = xp.where(ignored[:, None], 0.0, xp.reshape(logits, (n_target, n_class)))
     log_probs, log_softmax_pullback = log_softmax(rows)
     weight = None if class_weight is None else _weights(logits, class_weight)
     # What has no share and what has no weight has no say: 0 times a log-probability of -inf would be NaN.
@@ -94,11 +95,12 @@ def cross_entropy(
         # The smoothed distribution q, each row of which sums to 1; the loss is minus its inner product with log p.
         q = xp.where(is_target, 1.0 - label_smoothing + spread_evenly, spread_evenly + xp.zeros_like(log_probs))
         weighed_q = q if weight is None else q * weight
-        (dlogits,) = log_softmax_pullback(xp.where(ignored[:, None], 0.0, -weighed_q * dlosses[:, None]))
-        if not z_loss:
-            return (xp.reshape(dlogits, logits.shape),)
-        (dlogits_z,) = z_pullback(xp.where(ignored, 0.0, _times(2.0 * z_loss * z * dlosses, weight, classes)))
-        return (xp.reshape(dlogits + dlogits_z, logits.shape),)
+        (drows,) = log_softmax_pullback(-weighed_q * dlosses[:, None])
+        if z_loss:
+            (drows_z,) = z_pullback(_times(2.0 * z_loss * z * dlosses, weight, classes))
+            drows = drows + drows_z
+        dlogits = xp.where(ignored[:, None], 0.0, drows)
+        return (xp.reshape(dlogits, logits.shape),)
 
     return y, pullback
 

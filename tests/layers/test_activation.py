@@ -12,5 +12,5 @@ def test_names(name):
 
 
 def test_an_unknown_name():
-    with pytest.raises(ValueError, match=r"activation must be one of relu, gelu, gelu_tanh, tanh.*got 'swish'"):
+    with pytest.raises(ValueError, match=r"activation must be one of relu, .*, tanh, got 'swish'"):
         activation_named("swish")

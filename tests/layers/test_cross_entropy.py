@@ -88,3 +88,62 @@ def test_no_targets():
 def test_bad_input(logits, targets, settings, error, message):
     with pytest.raises(error, match=message):
         cross_entropy(logits, np.array(targets), **settings)
+
+
+def test_class_weights_by_hand():
+    weights = (3.0, 1.0)
+    y, pullback = cross_entropy(LOGITS, np.array([0, 1]), class_weight=weights)
+    # Losses 3 ln 4 and ln 2, over weights 3 + 1.
+    assert abs(y - 7.0 * math.log(2.0) / 4.0) <= 8 * np.finfo(np.float64).eps
+    np.testing.assert_array_equal(pullback(np.array(4.0))[0], [[-9 / 4, 9 / 4], [0.5, -0.5]])
+    by_target, _ = cross_entropy(LOGITS, np.array([0, 1]), reduction="none")
+    weighed, _ = cross_entropy(LOGITS, np.array([0, 1]), class_weight=weights, reduction="none")
+    np.testing.assert_array_equal(weighed, by_target * weights)
+
+
+def test_equal_class_weights_do_not_change_the_mean():
+    y, _ = cross_entropy(LOGITS, np.array([0, 1]), class_weight=[2.0, 2.0])
+    assert y == cross_entropy(LOGITS, np.array([0, 1]))[0]
+
+
+def test_a_class_without_weight_may_be_impossible():
+    y, pullback = cross_entropy(np.array([[-INF, 1.0], [0.0, 0.0]]), np.array([0, 1]), class_weight=(0.0, 1.0))
+    assert y == math.log(2.0)
+    np.testing.assert_array_equal(pullback(np.array(1.0))[0], [[0, 0], [0.5, -0.5]])
+
+
+def test_only_targets_without_weight_give_0():
+    y, pullback = cross_entropy(LOGITS, np.array([0, 0]), class_weight=(0.0, 1.0))
+    assert y == 0.0
+    np.testing.assert_array_equal(pullback(np.array(1.0))[0], np.zeros((2, 2)))
+
+
+def test_z_loss_by_hand():
+    """The log-sum-exp is ln 4 and 7 + ln 2; its gradient is the softmax."""
+    z = np.array([math.log(4.0), 7.0 + math.log(2.0)])
+    plain, plain_pullback = cross_entropy(LOGITS, np.array([0, 1]), reduction="none")
+    y, pullback = cross_entropy(LOGITS, np.array([0, 1]), reduction="none", z_loss=0.5)
+    assert np.all(np.abs(y - plain - 0.5 * z * z) <= 8 * np.finfo(np.float64).eps * y)
+    dz = pullback(np.ones(2))[0] - plain_pullback(np.ones(2))[0]
+    want = z[:, None] * np.array([[0.25, 0.75], [0.5, 0.5]])
+    assert np.all(np.abs(dz - want) <= 16 * np.finfo(np.float64).eps * (1.0 + want))
+
+
+def test_ignored_targets_have_no_z_loss():
+    y, pullback = cross_entropy(np.array([[math.nan, INF], [7.0, 7.0]]), np.array([-100, 1]), z_loss=0.5)
+    assert y == cross_entropy(LOGITS[1:], np.array([1]), z_loss=0.5)[0]
+    np.testing.assert_array_equal(pullback(np.array(1.0))[0][0], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"class_weight": (1.0,)}, r"class_weight must be 2 numbers, one for each class, none negative, got \(1.0,\)"),
+        ({"class_weight": (1.0, -1.0)}, "class_weight must be 2 numbers.*none negative"),
+        ({"class_weight": (1.0, math.nan)}, "class_weight must be 2 numbers.*none negative"),
+        ({"z_loss": -1e-4}, "z_loss must be at least 0, got -0.0001"),
+    ],
+)
+def test_bad_weights(settings, message):
+    with pytest.raises(ValueError, match=message):
+        cross_entropy(LOGITS, np.array([0, 1]), **settings)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from refimpl.layers.softmax import log_softmax, softmax
+from refimpl.layers.softmax import log_softmax, logsumexp, softmax
 
 INF = math.inf
 
@@ -92,3 +92,33 @@ def test_bad_input(f, x, settings, error, message):
 def test_bad_masks(mask, error, message):
     with pytest.raises(error, match=message):
         softmax(np.ones((2, 3)), mask=mask)
+
+
+def test_logsumexp_by_hand():
+    y, pullback = logsumexp(np.array([[0.0, math.log(3.0)], [1000.0, -1000.0]]))
+    np.testing.assert_array_equal(y, [math.log(4.0), 1000.0])
+    np.testing.assert_array_equal(pullback(np.array([4.0, 5.0]))[0], [[1, 3], [5, 0]])
+
+
+def test_logsumexp_of_minus_infinities_or_nothing():
+    y, pullback = logsumexp(np.array([[-INF, -INF], [-INF, 2.0]]))
+    np.testing.assert_array_equal(y, [-INF, 2])
+    np.testing.assert_array_equal(pullback(np.ones(2))[0], [[0, 0], [0, 1]])
+    y, pullback = logsumexp(np.ones((2, 0)))
+    np.testing.assert_array_equal(y, [-INF, -INF])
+    assert pullback(np.ones(2))[0].shape == (2, 0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_logsumexp_over_any_axis(axis):
+    y, pullback = logsumexp(np.zeros((2, 4)), axis=axis)
+    n = {0: 2, -2: 2, 1: 4, -1: 4}[axis]
+    np.testing.assert_array_equal(y, np.full(8 // n, math.log(n)))
+    np.testing.assert_array_equal(pullback(np.ones(8 // n))[0], np.full((2, 4), 1 / n))
+
+
+def test_logsumexp_refuses():
+    with pytest.raises(ValueError, match=r"axis must be in \[-1, 1\), got 1"):
+        logsumexp(np.ones(3), axis=1)
+    with pytest.raises(TypeError, match="x must be a floating array"):
+        logsumexp(np.ones(3, np.int64))
