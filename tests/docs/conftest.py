@@ -19,12 +19,14 @@ sys.path.insert(0, str(DOCS / "_ext"))
 def site(tmp_path_factory):
     """The folder of the built site; Sphinx rebuilds only what has changed."""
     # Workers of xdist share the parent of their folders: the first one builds, the others wait.
-    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     done = shared / "site-is-built"
     with open(shared / "site.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html", str(DOCS), str(SITE)]
+            strict = ["-W", "-n", "--keep-going", "-q"]
+            command = [sys.executable, "-m", "sphinx", *strict, "-b", "html", str(DOCS), str(SITE)]
             built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             done.write_text("" if built.returncode == 0 else built.stderr[-4000:] or "Sphinx failed")
         failure = done.read_text()

@@ -48,13 +48,15 @@ def test_a_broken_page_is_noticed(fault, browser, tmp_path):
 def test_a_wrong_equation_is_noticed(site, browser, tmp_path):
     page = tmp_path / "page.html"
     script = f"<script src='{(site / '_static' / 'tex-svg.js').as_uri()}'></script>"
-    page.write_text(f"<!doctype html><meta charset='utf-8'>{script}<body><span class='math'>\\(\\frac{{1}}\\)</span></body>")
+    wrong = "<span class='math'>\\(\\frac{1}\\)</span>"
+    page.write_text(f"<!doctype html><meta charset='utf-8'>{script}<body>{wrong}</body>")
     assert any("equation" in found for found in visit(browser, page).faults)
 
 
 def test_dead_links_are_noticed(browser, tmp_path):
     here, there = tmp_path / "here.html", tmp_path / "there.html"
-    here.write_text("<!doctype html><a href='there.html#yes'>a</a><a href='there.html#no'>b</a><a href='gone.html'>c</a>")
+    links = "<a href='there.html#yes'>a</a><a href='there.html#no'>b</a><a href='gone.html'>c</a>"
+    here.write_text(f"<!doctype html>{links}")
     there.write_text("<!doctype html><p id='yes'>hello</p>")
     dead = dead_links({page: visit(browser, page) for page in (here, there)})
     assert [sentence.split("/")[-1] for sentence in dead] == [

@@ -116,5 +116,6 @@ def test_a_missing_section_is_rejected(section, tree):
 
 def test_sections_out_of_order_are_rejected(tree):
     page = tree / "docs" / "components" / "layers" / "double.md"
-    page.write_text(PAGE.replace("Conventions", "X").replace("What it does", "Conventions").replace("X", "What it does"))
+    swapped = PAGE.replace("Conventions", "X").replace("What it does", "Conventions").replace("X", "What it does")
+    page.write_text(swapped)
     assert any("sections must be" in found for found in faults(tree))

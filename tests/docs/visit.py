@@ -16,7 +16,8 @@ ARGUMENTS = (
 LOOK = """
 const done = arguments[arguments.length - 1];
 const mathematics = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
-mathematics.then(() => Promise.all([...document.images].map(image => image.decode().catch(() => null)))).then(() => done({
+const pictures = () => Promise.all([...document.images].map(image => image.decode().catch(() => null)));
+mathematics.then(pictures).then(() => done({
   equations: document.querySelectorAll('.math').length,
   rendered: [...document.querySelectorAll('.math')].filter(e => e.querySelector('mjx-container svg')).length,
   errors: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent),

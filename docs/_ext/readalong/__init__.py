@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from readalong import api, measured, quote, roles, template, words
 from sphinx.util import logging
+
+from readalong import api, measured, quote, roles, template, words
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,13 @@
 """``{measured} case …``: the last measured errors, read from a report or from its committed summary."""
 
 import json
-from pathlib import Path
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
 from readalong.source import ROOT
 from readalong.summary import SCHEMA, summarise
 from readalong.tables import table
-from sphinx.util.docutils import SphinxDirective
 
 REPORT = ROOT / "reports" / "latest" / "report.json"
 SNAPSHOT = ROOT / "docs" / "data" / "measured.json"

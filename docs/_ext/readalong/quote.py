@@ -4,10 +4,11 @@ import ast
 import textwrap
 
 from docutils import nodes
-from readalong.source import ROOT, SourceError, component_names, function_in, module_path, parsed
-from readalong.template import source_of_page
 from sphinx.addnodes import pending_xref
 from sphinx.util.docutils import SphinxDirective
+
+from readalong.source import ROOT, SourceError, component_names, function_in, module_path, parsed
+from readalong.template import source_of_page
 
 
 class _Quoting(SphinxDirective):

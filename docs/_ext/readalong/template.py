@@ -52,7 +52,8 @@ def faults_of_tree(pages, refimpl):
     for page in sorted(pages.glob("*/*.md")):
         path = refimpl / page.parent.name / f"{page.stem}.py"
         if not path.is_file():
-            faults.append(f"{page.relative_to(pages.parent)} is about {path.relative_to(refimpl.parent)}, which is gone")
+            gone = path.relative_to(refimpl.parent)
+            faults.append(f"{page.relative_to(pages.parent)} is about {gone}, which is gone")
         else:
             faults += [f"{page.relative_to(pages.parent)}: {fault}" for fault in faults_of_page(page, path)]
     return faults

@@ -3,9 +3,10 @@
 import ast
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
 from readalong.source import module_path, parsed
 from readalong.tables import table
-from sphinx.util.docutils import SphinxDirective
 
 
 def grouped_words(path):
