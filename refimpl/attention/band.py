@@ -1,6 +1,6 @@
 """Attention within a band of the scores, computed in blocks, so that time and memory grow with n·w and not with n²."""
 
-from refimpl.arrays import array_namespace, check_setting
+from refimpl.arrays import array_namespace, check_floating, check_rank, check_setting
 from refimpl.attention.mask import check_mask
 from refimpl.attention.shapes import check_heads
 from refimpl.attention.tiled import tiled_attention
@@ -50,15 +50,19 @@ def banded(x, *, first, size, n_block, n_shift):
         Row j of block b is row ``first + b * size + j``.
     pullback : callable
         Maps dy to ``(dx,)``: what lies in several blocks adds up.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two axes.
+    TypeError
+        If `x` is not floating.
     """
     xp = array_namespace(x)
-    n, n_row = x.shape[-2], (n_block + n_shift - 1) * size
-    start, stop = max(first, 0), min(first + n_row, n)
-    n_before, n_after = start - first, first + n_row - stop
-    rows = _pad_rows(xp, x[..., start:stop, :], n_before, n_after)
-    # A shift by whole blocks is a slice: one for each, instead of one for each block.
-    shifted = [rows[..., shift * size : (shift + n_block) * size, :] for shift in range(n_shift)]
-    y = xp.concatenate([xp.reshape(part, (*x.shape[:-2], n_block, size, x.shape[-1])) for part in shifted], axis=-2)
+    check_floating(x=x)
+    check_rank("x", x, 2)
+    n_before, _, start, stop = _place(x.shape[-2], first, size, n_block, n_shift)
+    y = _laid_out(xp, x, first=first, size=size, n_block=n_block, n_shift=n_shift)
 
     def pullback(dy):
         drows = 0.0
@@ -66,7 +70,7 @@ def banded(x, *, first, size, n_block, n_shift):
             part = dy[..., shift * size : (shift + 1) * size, :]
             flat = xp.reshape(part, (*x.shape[:-2], n_block * size, x.shape[-1]))
             drows = drows + _pad_rows(xp, flat, shift * size, (n_shift - 1 - shift) * size)
-        dx = _pad_rows(xp, drows[..., n_before : n_row - n_after, :], start, n - stop)
+        dx = _pad_rows(xp, drows[..., n_before : n_before + stop - start, :], start, x.shape[-2] - stop)
         return (dx,)
 
     return y, pullback
@@ -117,9 +121,8 @@ def banded_attention(q, k, v, *, left, right, mask=None, scale=None, softcap=Non
     keys, keys_pullback = banded(k, **layout)  # (..., n_block, n_shift * size, d_head)
     values, values_pullback = banded(v, **layout)
     seen = _band(xp, block, n_key, before, after, layout)
-    if mask is not None:
-        wanted, _ = banded(mask[..., 0, :, None], **layout)
-    allowed = seen if mask is None else seen & xp.swapaxes(wanted, -1, -2)
+    wanted = None if mask is None else xp.swapaxes(_laid_out(xp, mask[..., 0, :, None], **layout), -1, -2)
+    allowed = seen if mask is None else seen & wanted
     inside, inside_pullback = tiled_attention(blocks, keys, values, mask=allowed, scale=scale, softcap=softcap)
     output = xp.reshape(inside[0], (*lead, n_block * block, v.shape[-1]))[..., :n_query, :]
     lse = xp.reshape(inside[1], (*lead, n_block * block))[..., :n_query]
@@ -135,6 +138,22 @@ def banded_attention(q, k, v, *, left, right, mask=None, scale=None, softcap=Non
         return dq, dk, dv
 
     return y, pullback
+
+
+def _laid_out(xp, x, *, first, size, n_block, n_shift):
+    n_before, n_after, start, stop = _place(x.shape[-2], first, size, n_block, n_shift)
+    rows = _pad_rows(xp, x[..., start:stop, :], n_before, n_after)
+    # A shift by whole blocks is a slice: one for each shift, instead of one for each block.
+    shifted = [rows[..., shift * size : (shift + n_block) * size, :] for shift in range(n_shift)]
+    blocks = (*x.shape[:-2], n_block, size, x.shape[-1])
+    return xp.concatenate([xp.reshape(part, blocks) for part in shifted], axis=-2)
+
+
+def _place(n, first, size, n_block, n_shift):
+    """Count the rows of 0 before and after those that exist, and say which of these are needed."""
+    end = first + (n_block + n_shift - 1) * size
+    start, stop = max(first, 0), min(end, n)
+    return start - first, end - stop, start, stop
 
 
 def _layout(n_query, n_key, left, right):
