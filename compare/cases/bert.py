@@ -71,7 +71,7 @@ def configs(wide):
         Config("padded", {"config": ERF, "n_batch": 4, "n_seq": 6, "padded": True}, {"config": ERF}, oracles=False),
         Config("tanh", {"config": TANH, "n_batch": 3, "n_seq": 4}, {"config": TANH}),
         Config("relu", {"config": RELU, "n_batch": 2, "n_seq": 9}, {"config": RELU}),
-        Config("wide", {"config": MIDDLE, "n_batch": 4, "n_seq": wide}, {"config": MIDDLE}, measured=True),
+        Config("wide", {"config": MIDDLE, "n_batch": 2, "n_seq": wide}, {"config": MIDDLE}, measured=True),
     )
 
 

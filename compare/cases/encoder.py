@@ -73,7 +73,7 @@ CASES = [
             ),
             Config(
                 "wide",
-                {"n_batch": 2, "n_seq": 64, "d_model": 256, "d_ff": 1024},
+                {"n_batch": 1, "n_seq": 64, "d_model": 256, "d_ff": 1024},
                 {"n_layer": N_LAYER, "n_head": 8, "activation": "gelu"},
                 measured=True,
             ),

@@ -95,7 +95,7 @@ CONFIGS = (
     ),
     Config(
         "wide",
-        {"n_batch": 4, "n_seq": 128, "d_model": 256, "d_ff": 1024},
+        {"n_batch": 1, "n_seq": 128, "d_model": 256, "d_ff": 1024},
         {"n_head": 8, "activation": "gelu"},
         measured=True,
     ),

@@ -45,7 +45,7 @@ CASES = [
             ),
             Config(
                 "wide",
-                {"n_batch": 4, "n_query": 128, "n_key": 128, "d_model": 384, "n_head": 12},
+                {"n_batch": 2, "n_query": 128, "n_key": 128, "d_model": 384, "n_head": 12},
                 {"n_head": 12},
                 measured=True,
             ),
