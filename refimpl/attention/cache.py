@@ -6,7 +6,7 @@ A cache is a value.  Nothing is written into it: to append gives a new cache, an
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refimpl.arrays import array_namespace, check_ids, check_setting, check_shape
+from refimpl.arrays import array_namespace, cast, check_ids, check_setting, check_shape
 from refimpl.attention.cache_rows import check_new, checked_counts, forked_rows, next_positions
 
 
@@ -71,9 +71,11 @@ def empty_cache(n_batch, n_kv_head, d_head, *, like, d_value=None, window=None, 
     xp = array_namespace(like)
     check_setting("window", window, window is None or window > 0, "at least 1")
     check_setting("n_sink", n_sink, n_sink >= 0, "at least 0")
+    sizes = (d_head, d_head if d_value is None else d_value)
+    k, v = (cast(xp.zeros((n_batch, n_kv_head, 0, size), dtype=xp.float32), like.dtype) for size in sizes)
     return KeyValueCache(
-        k=xp.zeros((n_batch, n_kv_head, 0, d_head), dtype=like.dtype),
-        v=xp.zeros((n_batch, n_kv_head, 0, d_head if d_value is None else d_value), dtype=like.dtype),
+        k=k,
+        v=v,
         positions=xp.zeros((n_batch, 0), dtype=xp.int64),
         n_seen=xp.zeros((n_batch,), dtype=xp.int64),
         window=window,
@@ -218,6 +220,29 @@ def cache_mask(past, query_positions):
     queries, keys = query_positions[:, None, :, None], past.positions[:, None, None, :]
     seen = (keys >= 0) & (keys <= queries)
     return seen if past.window is None else seen & ~_is_behind(keys, queries, past)
+
+
+def cache_places(past):
+    """Count the keys that are remembered, whatever was forgotten between them.
+
+    Parameters
+    ----------
+    past : KeyValueCache
+        What is remembered.
+
+    Returns
+    -------
+    array of int, shape (n_batch, n_key)
+        The place of every key among those of its row; -1 for padding.
+
+    Notes
+    -----
+    StreamingLLM keeps keys that are not rotated, and rotates them by these numbers whenever they are read: so no
+    distance is longer than any seen in training.
+    """
+    xp = array_namespace(past.positions)
+    is_token = past.positions >= 0
+    return xp.where(is_token, xp.cumsum(is_token.astype(xp.int64), axis=1) - 1, -1)
 
 
 def _is_behind(keys, queries, past):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from refimpl.arrays import array_namespace, check_ids, check_setting, check_shape
+from refimpl.arrays import array_namespace, cast, check_ids, check_setting, check_shape
 from refimpl.attention.cache import KeyValueCache
 from refimpl.attention.cache_rows import check_new, checked_counts, forked_rows, next_positions
 
@@ -63,7 +63,7 @@ def empty_pages(n_batch, n_kv_head, d_head, *, like, n_slot, d_value=None):
     xp = array_namespace(like)
     check_setting("n_slot", n_slot, n_slot > 0, "at least 1")
     sizes = (d_head, d_head if d_value is None else d_value)
-    blank = tuple(xp.zeros((n_kv_head, n_slot, size), dtype=like.dtype) for size in sizes)
+    blank = tuple(cast(xp.zeros((n_kv_head, n_slot, size), dtype=xp.float32), like.dtype) for size in sizes)
     return PagedCache(((),) * n_batch, xp.zeros((n_batch,), dtype=xp.int64), blank)
 
 
@@ -230,4 +230,4 @@ def _filled(xp, x, blank):
 
 def _padded(xp, x, n):
     """Put zeros before the tokens of a row, so that there are n in all."""
-    return xp.concatenate([xp.zeros((x.shape[0], n - x.shape[1], x.shape[2]), dtype=x.dtype), x], axis=1)
+    return xp.pad(x, [(0, 0), (n - x.shape[1], 0), (0, 0)], mode="constant")

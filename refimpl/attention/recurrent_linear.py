@@ -1,6 +1,6 @@
 """Linear attention step by step: a recurrent network whose state has one size for ever (arXiv:2006.16236)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank, check_setting, check_shape
+from refimpl.arrays import array_namespace, cast, check_floating, check_rank, check_setting, check_shape
 from refimpl.attention.linear_attention import elu_plus_one
 
 
@@ -66,7 +66,8 @@ def recurrent_linear_attention(q, k, v, memory=None, normaliser=None, *, feature
 def _start(xp, of_k, v, memory, normaliser):
     *lead, _, d_feature = of_k.shape
     if memory is None:
-        return xp.zeros((*lead, d_feature, v.shape[-1]), dtype=v.dtype), xp.zeros((*lead, 1, d_feature), dtype=v.dtype)
+        shapes = [(*lead, d_feature, v.shape[-1]), (*lead, 1, d_feature)]
+        return tuple(cast(xp.zeros(shape, dtype=xp.float32), v.dtype) for shape in shapes)
     check_shape("memory", memory, (*lead, d_feature, v.shape[-1]))
     check_shape("normaliser", normaliser, (*lead, d_feature))
     return memory, normaliser[..., None, :]
