@@ -1,4 +1,4 @@
-"""Linear attention in its three forms, against the quadratic definition and against a loop over positions."""
+"""Linear attention, of all keys and causal, against the quadratic definition."""
 
 import torch
 
@@ -6,9 +6,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from refimpl.attention import linear_attention as module
-from refimpl.attention import recurrent_linear
 from refimpl.attention.linear_attention import causal_linear_attention, elu_plus_one, linear_attention
-from refimpl.attention.recurrent_linear import recurrent_linear_attention
 from refimpl.layers.relu import relu
 from refimpl.layers.softmax import softmax
 
@@ -52,24 +50,6 @@ def _causal(n_query, n_key):
     return torch.tensor([[n_query - i <= n_key - j for j in range(n_key)] for i in range(n_query)])
 
 
-def torch_loop(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_one):
-    """Go position by position, each a sum over the positions before it, and over what came before the first."""
-    phi, outputs = TORCH_MAPS[feature_map], []
-    of_q, of_k = phi(q), phi(k)
-    for t in range(q.shape[-2]):
-        weighted, total = 0.0, 0.0
-        for s in range(t + 1):
-            weight = (of_q[..., t, :] * of_k[..., s, :]).sum(-1, keepdim=True)
-            weighted, total = weighted + weight * v[..., s, :], total + weight
-        if memory is not None:
-            weighted = weighted + (of_q[..., t, :, None] * memory).sum(-2)
-            total = total + (of_q[..., t, :] * normaliser).sum(-1, keepdim=True)
-        outputs.append(weighted / total)
-    added = (of_k.mT @ v, of_k.sum(-2))
-    past = (0.0, 0.0) if memory is None else (memory, normaliser)
-    return torch.stack(outputs, -2), *(old + new for old, new in zip(past, added, strict=True))
-
-
 WRONG_MAP = rewritten(elu_plus_one, "x + 1.0", "x")
 MAP_BUGS = {
     "elu without the 1": rewritten(
@@ -81,7 +61,9 @@ MAP_BUGS = {
 }
 
 
-def _feature_bugs(function):
+def feature_bugs(function):
+    """The component, with features that are no longer positive."""
+
     def wrong(*args, feature_map=elu_plus_one, **settings):
         return function(*args, feature_map=WRONG_MAP if feature_map is elu_plus_one else feature_map, **settings)
 
@@ -89,7 +71,7 @@ def _feature_bugs(function):
 
 
 BUGS = {
-    **_feature_bugs(linear_attention),
+    **feature_bugs(linear_attention),
     "not normalised": rewritten(
         linear_attention, "_nonzero(xp, xp.sum(of_q * normaliser, axis=-1, keepdims=True))", "float(k.shape[-2])"
     ),
@@ -106,7 +88,7 @@ BUGS = {
     ),
 }  # fmt: skip
 CAUSAL_BUGS = {
-    **_feature_bugs(causal_linear_attention),
+    **feature_bugs(causal_linear_attention),
     "causal mask off by one": rewritten(
         causal_linear_attention, "n_before = k.shape[-2] - q.shape[-2]", "n_before = k.shape[-2] - q.shape[-2] + 1"
     ),
@@ -124,24 +106,6 @@ CAUSAL_BUGS = {
 }
 
 
-def _recurrent(part, old, new):
-    return rewritten(recurrent_linear_attention, **{part: rewritten(getattr(recurrent_linear, part), old, new)})
-
-
-RECURRENT_BUGS = {
-    **_feature_bugs(recurrent_linear_attention),
-    "memory not accumulated": _recurrent("_accumulated", "memory_before + xp", "0.0 * memory_before + xp"),
-    "normaliser not accumulated": _recurrent("_accumulated", "normaliser_before + f", "0.0 * normaliser_before + f"),
-    "read before it is written": _recurrent("_read", "states[1:]", "states[:-1]"),
-    "state of the past ignored": _recurrent("_start", "return memory, norm", "return 0.0 * memory, 0.0 + norm"),
-    "gradient of later positions lost": _recurrent("_back", "dmemory = dmemory + xp", "dmemory = xp"),
-    "gradient of the final state lost": rewritten(
-        recurrent_linear_attention,
-        "dstate = (dmemory, dnormaliser[..., None, :])",
-        "dstate = (0.0 * dmemory, 0.0 * dnormaliser[..., None, :])",
-    ),
-    "gradient read before its own position": _recurrent("_back", "states[t + 1], slice", "states[t], slice"),
-}
 SIZES = {"lead": (2, 3), "n_query": 4, "n_key": 6, "d_head": 3, "d_value": 5}
 SEQUENCE = {"lead": (2, 3), "n_query": 5, "n_key": 5, "d_head": 4, "d_value": 3}
 WIDE = {"lead": (4,), "n_query": 256, "n_key": 256, "d_head": 32, "d_value": 32}
@@ -186,21 +150,5 @@ CASES = [
         ),
         peers={"torch": _quadratic(_causal)},
         bugs=CAUSAL_BUGS,
-    ),
-    Case(
-        name="recurrent_linear_attention",
-        section="attention",
-        title="Linear attention as a recurrent network",
-        reference=recurrent_linear_attention,
-        inputs=inputs,
-        outputs=("y", "memory", "normaliser"),
-        configs=(
-            Config("from_a_state", {**SEQUENCE, "state": True}),
-            Config("from_nothing", SEQUENCE, {"feature_map": softmax}),
-            Config("one", {**SEQUENCE, "n_query": 1, "n_key": 1, "state": True}, profile="full"),
-            Config("wide", {**WIDE, "n_query": 64, "n_key": 64}, measured=True),
-        ),
-        peers={"torch": torch_loop},
-        bugs=RECURRENT_BUGS,
     ),
 ]

@@ -1,0 +1,67 @@
+"""Linear attention as a recurrent network, against a loop over positions without a state."""
+
+import torch
+
+from compare.cases.bug import rewritten
+from compare.cases.case import Case, Config
+from compare.cases.linear_attention import SEQUENCE, TORCH_MAPS, WIDE, feature_bugs, inputs
+from refimpl.attention import recurrent_linear
+from refimpl.attention.linear_attention import elu_plus_one
+from refimpl.attention.recurrent_linear import recurrent_linear_attention
+from refimpl.layers.softmax import softmax
+
+
+def torch_loop(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_one):
+    """Go position by position, each a sum over the positions before it, and over what came before the first."""
+    phi, outputs = TORCH_MAPS[feature_map], []
+    of_q, of_k = phi(q), phi(k)
+    for t in range(q.shape[-2]):
+        weighted, total = 0.0, 0.0
+        for s in range(t + 1):
+            weight = (of_q[..., t, :] * of_k[..., s, :]).sum(-1, keepdim=True)
+            weighted, total = weighted + weight * v[..., s, :], total + weight
+        if memory is not None:
+            weighted = weighted + (of_q[..., t, :, None] * memory).sum(-2)
+            total = total + (of_q[..., t, :] * normaliser).sum(-1, keepdim=True)
+        outputs.append(weighted / total)
+    added = (of_k.mT @ v, of_k.sum(-2))
+    past = (0.0, 0.0) if memory is None else (memory, normaliser)
+    return torch.stack(outputs, -2), *(old + new for old, new in zip(past, added, strict=True))
+
+
+def _recurrent(part, old, new):
+    return rewritten(recurrent_linear_attention, **{part: rewritten(getattr(recurrent_linear, part), old, new)})
+
+
+RECURRENT_BUGS = {
+    **feature_bugs(recurrent_linear_attention),
+    "memory not accumulated": _recurrent("_accumulated", "memory_before + xp", "0.0 * memory_before + xp"),
+    "normaliser not accumulated": _recurrent("_accumulated", "normaliser_before + f", "0.0 * normaliser_before + f"),
+    "read before it is written": _recurrent("_read", "states[1:]", "states[:-1]"),
+    "state of the past ignored": _recurrent("_start", "return memory, norm", "return 0.0 * memory, 0.0 + norm"),
+    "gradient of later positions lost": _recurrent("_back", "dmemory = dmemory + xp", "dmemory = xp"),
+    "gradient of the final state lost": rewritten(
+        recurrent_linear_attention,
+        "dstate = (dmemory, dnormaliser[..., None, :])",
+        "dstate = (0.0 * dmemory, 0.0 * dnormaliser[..., None, :])",
+    ),
+    "gradient read before its own position": _recurrent("_back", "states[t + 1], slice", "states[t], slice"),
+}
+CASES = [
+    Case(
+        name="recurrent_linear_attention",
+        section="attention",
+        title="Linear attention as a recurrent network",
+        reference=recurrent_linear_attention,
+        inputs=inputs,
+        outputs=("y", "memory", "normaliser"),
+        configs=(
+            Config("from_a_state", {**SEQUENCE, "state": True}),
+            Config("from_nothing", SEQUENCE, {"feature_map": softmax}),
+            Config("one", {**SEQUENCE, "n_query": 1, "n_key": 1, "state": True}, profile="full"),
+            Config("wide", {**WIDE, "n_query": 64, "n_key": 64}, measured=True),
+        ),
+        peers={"torch": torch_loop},
+        bugs=RECURRENT_BUGS,
+    ),
+]
