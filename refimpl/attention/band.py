@@ -121,7 +121,9 @@ def banded_attention(q, k, v, *, left, right, mask=None, scale=None, softcap=Non
     keys, keys_pullback = banded(k, **layout)  # (..., n_block, n_shift * size, d_head)
     values, values_pullback = banded(v, **layout)
     seen = _band(xp, block, n_key, before, after, layout)
-    wanted = None if mask is None else xp.swapaxes(_laid_out(xp, mask[..., 0, :, None], **layout), -1, -2)
+    # The mask may stand for all keys with one column.
+    columns = None if mask is None else mask[..., 0, :] & (xp.arange(n_key) >= 0)
+    wanted = None if mask is None else xp.swapaxes(_laid_out(xp, columns[..., None], **layout), -1, -2)
     allowed = seen if mask is None else seen & wanted
     inside, inside_pullback = tiled_attention(blocks, keys, values, mask=allowed, scale=scale, softcap=softcap)
     output = xp.reshape(inside[0], (*lead, n_block * block, v.shape[-1]))[..., :n_query, :]

@@ -89,7 +89,9 @@ def strided_attention(q, k, v, *, stride, mask=None, scale=None, softcap=None):
     near, near_pullback = banded_attention(q, k, v, left=stride - 1, right=0, mask=mask, scale=scale, softcap=softcap)
     columns = [_columns(xp, x, n_row, stride) for x in (q, k, v)]  # (..., stride, n_row, d)
     above = xp.arange(n_row)[None, :] < xp.arange(n_row)[:, None]
-    wanted = None if mask is None else xp.swapaxes(_columns(xp, mask[..., 0, :, None], n_row, stride), -1, -2)
+    # The mask may stand for all keys with one column.
+    wide = None if mask is None else mask[..., 0, :] & (xp.arange(n_seq) >= 0)
+    wanted = None if mask is None else xp.swapaxes(_columns(xp, wide[..., None], n_row, stride), -1, -2)
     seen = above if mask is None else above & wanted
     far, far_pullback = tiled_attention(*columns, mask=seen, scale=scale, softcap=softcap)
     far_output = _rows(xp, far[0], n_seq)
