@@ -94,6 +94,9 @@ class Case:
         The names of the configurations in which the bugs are planted; by default the quick ones that are not measured.
     cotangents : callable, optional
         ``cotangents(generator, outputs) -> list``; by default standard normal ones for every output.
+    study : callable, optional
+        ``study(seed) -> dict``: a measurement beside the comparison, which the report draws; its form is that of
+        ``study`` in the schema of the report.
     """
 
     name: str
@@ -112,6 +115,7 @@ class Case:
     coarse_erf: tuple = ()
     plant_in: tuple = ()
     cotangents: Callable | None = None
+    study: Callable | None = None
 
     def planted_configs(self):
         """Say in which configurations the bugs are planted.

@@ -5,6 +5,7 @@ from compare.report.plots.errors import draw_errors
 from compare.report.plots.markup import embed
 from compare.report.plots.ratios import draw_memory, draw_time
 from compare.report.plots.roofline import draw_roofline
+from compare.report.plots.studies import draw_studies
 from compare.verdict.spread_rule import LIMIT
 
 __all__ = ["PLOTS", "embed", "stylesheet"]
@@ -37,5 +38,11 @@ PLOTS = (
         "Arithmetic done per second against arithmetic per byte moved. The line is what this machine's "
         "matrix product and memory allow.",
         draw_roofline,
+    ),
+    (
+        "studies",
+        "Studies",
+        "Measurements beside the comparisons, one line a study; what each shows stands with its case below.",
+        draw_studies,
     ),
 )

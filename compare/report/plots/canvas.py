@@ -124,7 +124,7 @@ def label_rows(rows):
     return [printable(case if len(configs[case]) == 1 else f"{case} · {config}") for case, config in names]
 
 
-def new_figure(height, columns, palette, **kwargs):
+def new_figure(height, columns, palette, *, rows=1, **kwargs):
     """Make a figure of its own, apart from any global state.
 
     Parameters
@@ -135,16 +135,18 @@ def new_figure(height, columns, palette, **kwargs):
         Panels beside each other.
     palette : Palette
         Theme.
+    rows : int, optional
+        Panels below each other.
     **kwargs : dict
         For ``Figure.subplots``.
 
     Returns
     -------
     tuple
-        Figure and list of axes.
+        Figure and list of axes, row after row.
     """
     figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
-    panels = figure.subplots(1, columns, squeeze=False, **kwargs)[0]
+    panels = figure.subplots(rows, columns, squeeze=False, **kwargs).ravel()
     for axes in panels:
         axes.set_facecolor("none")
         axes.tick_params(colors=palette.muted, labelcolor=palette.ink, length=0, pad=4)

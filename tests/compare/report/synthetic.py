@@ -77,6 +77,14 @@ def throughput(rng):
     }
 
 
+def study(title="Reach"):
+    """Return a study of two panels."""
+    panel = {"title": title, "x_label": "distance", "y_label": "norm", "x": [1, 2, 4], "x_scale": "log"}
+    lines = {"rnn": [1.0, 0.1, 0.01], title: [1.0, 0.9, 0.0]}
+    panels = [{**panel, "y_scale": scale, "lines": lines} for scale in ("log", "linear")]
+    return {"title": title, "text": f"What {title} shows.", "panels": panels}
+
+
 def row(
     case="layer_norm",
     section="layers",
@@ -191,6 +199,7 @@ def mixed():
     spoiled("tiled", "bfloat16", "INCONCLUSIVE", "scale off by 0.1 % cannot be excluded in bfloat16")
     spoiled("clip", "float32", "WAIVED", "tolerance loosened by hand to 20 sigma")
     rows["softmax", "rank3", "float64", "torch"]["outputs"]["reference"]["y"]["sigma_max"] = 0.0
+    rows["softmax", "rank3", "float64", "torch"]["study"] = study()
     return report
 
 
@@ -207,6 +216,7 @@ def hostile():
             row["throughput"].update(what=text)
     for number, row in enumerate(report["cases"]):
         row.update(peer=f"{text}{number}", verdict="FAIL")
+    report["cases"][0]["study"] = study(text)
     report["environment"].update(
         python=text, platform=text, cpu=text, backend=text, profile=text, command=text
     )
