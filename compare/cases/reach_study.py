@@ -103,8 +103,8 @@ def study(seed):
         "title": "Why attention replaced recurrence",
         "text": "Left: how much the input k positions back still moves the output; recurrence forgets exponentially, "
         "attention does not. Middle: the operations of forward and backward that must wait for each other; with "
-        "recurrence they grow with the length, so that no machine can make up for them. Right: the time "
-        "of both on this machine, where attention's own cost, which grows with the square of the length, is still small.",
+        "recurrence they grow with the length, so that no machine can make up for them. Right: the time of both, "
+        "where attention's own cost, which grows with the square of the length, is still small.",
         "panels": [
             panel(
                 "Reach of gradients", "distance k", "|d output(t) / d input(t − k)|", range(N_DISTANCE + 1),
