@@ -62,7 +62,7 @@ MAP_BUGS = {
 
 
 def feature_bugs(function):
-    """The component, with features that are no longer positive."""
+    """Give the component features that are no longer positive."""
 
     def wrong(*args, feature_map=elu_plus_one, **settings):
         return function(*args, feature_map=WRONG_MAP if feature_map is elu_plus_one else feature_map, **settings)

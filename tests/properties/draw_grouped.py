@@ -1,5 +1,6 @@
 """How to draw calls of attention with grouped heads, latents, sinks or kernel features."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from refimpl.attention.linear_attention import elu_plus_one
 from refimpl.layers.softmax import softmax
 from refimpl.positions.rotary import rotary
 from tests.properties.component import Call
-from tests.properties.draw_attention import dropouts
+from tests.properties.draw_attention import attention_calls, dropouts
 from tests.properties.draw_layers import SCALES, SEEDS
 
 ROTATIONS = st.sampled_from([None, rotary, partial(rotary, layout="interleaved")])
@@ -52,6 +53,13 @@ def sink_calls(draw):
     arrays, bias, settings, scores_shape = draw(_grouped())
     sink = {"sink": draw(strategies.floating(scores_shape[1:2], scale=draw(SCALES)))}
     return Call(arrays | sink | bias, None, settings, draw(SEEDS))
+
+
+@st.composite
+def with_weights_calls(draw):
+    call = draw(attention_calls())
+    settings = {name: x for name, x in call.settings.items() if name not in ("keep", "rate")}
+    return replace(call, settings=settings)
 
 
 @st.composite

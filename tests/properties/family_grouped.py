@@ -6,6 +6,7 @@ from refimpl.attention.latent import absorbed_latent_attention, latent_attention
 from refimpl.attention.linear_attention import causal_linear_attention, elu_plus_one, linear_attention
 from refimpl.attention.recurrent_linear import recurrent_linear_attention
 from refimpl.attention.sinks import sink_attention
+from refimpl.attention.with_weights import attention_with_weights
 from tests.properties import draw_grouped, draw_layers
 from tests.properties.component import Component
 
@@ -17,6 +18,7 @@ COMPONENTS = [
     Component(latent_attention, draw_grouped.latent_calls(), ("x", "params"), weight=4),
     Component(absorbed_latent_attention, draw_grouped.latent_calls(), ("x", "params"), weight=4),
     Component(sink_attention, draw_grouped.sink_calls(), ("q", "k", "v", "sink", "bias"), batch_rank=4),
+    Component(attention_with_weights, draw_grouped.with_weights_calls(), ("q", "k", "v", "bias"), batch_rank=3),
     Component(elu_plus_one, draw_layers.pointwise_calls(), ("x",), batch_rank=1),
     Component(linear_attention, draw_grouped.linear_attention_calls(), ("q", "k", "v"), batch_rank=3),
     Component(causal_linear_attention, draw_grouped.linear_attention_calls(), ("q", "k", "v"), batch_rank=3),
