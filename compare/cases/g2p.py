@@ -100,7 +100,7 @@ CASES = [
         configs=(
             Config("words", {"first": 0, "last": 2}),
             Config("all", {"first": 0, "last": 10}, profile="full"),
-            Config("measured", {"first": 0, "last": 10}, measured=True),
+            Config("measured", {"first": 0, "last": 3}, measured=True),
         ),
         peers={"torch": torch_translator},
         dtypes=("float64", "float32"),

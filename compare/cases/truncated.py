@@ -65,7 +65,7 @@ def configs(kind, run):
 
 
 MEASURED = Config(
-    "wide", {"kind": "GRU", "n_batch": 16, "n_seq": 60, "d_in": 128, "d_hidden": 128}, {"run": gru, "n_step": 20},
+    "wide", {"kind": "GRU", "n_batch": 8, "n_seq": 32, "d_in": 64, "d_hidden": 64}, {"run": gru, "n_step": 8},
     oracles=False, measured=True,
 )  # fmt: skip
 
