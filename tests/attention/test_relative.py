@@ -36,19 +36,6 @@ def test_shift_by_hand():
     assert pullback(np.ones((3, 4)))[0].tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1]]
 
 
-def test_P5_nothing_is_left_after_the_diagonal():
-    """The bare reshape leaves numbers of the next row there."""
-    x = GENERATOR.standard_normal((5, 5))
-    bare = np.pad(x, [(0, 0), (1, 0)]).reshape(6, 5)[1:].reshape(5, 5)
-    after = np.triu(np.ones((5, 5), bool), k=1)
-    assert np.any(bare[after] != 0.0)
-    y, pullback = relative_shift(x)
-    np.testing.assert_array_equal(y[after], 0.0)
-    np.testing.assert_array_equal(y[~after], bare[~after])
-    dx, dx_spoilt = pullback(y)[0], pullback(np.where(after, 1e6, y))[0]
-    np.testing.assert_array_equal(dx, dx_spoilt)
-
-
 def test_one_row_needs_no_shift():
     x = GENERATOR.standard_normal((2, 1, 6))
     np.testing.assert_array_equal(relative_shift(x)[0], x)
