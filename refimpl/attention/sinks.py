@@ -56,7 +56,7 @@ def sink_attention(q, k, v, sink, bias=None, *, mask=None, scale=None, softcap=N
 
     References
     ----------
-    OpenAI (2025), "gpt-oss-120b & gpt-oss-20b Model Card", arXiv:2508.10925, section 2.2.
+    OpenAI (2025), "gpt-oss-120b & gpt-oss-20b Model Card", arXiv:2508.10925, section 2.
     """
     xp = array_namespace(q, k, v, sink, bias, mask)
     _check(q, k, v, sink, bias, mask)
