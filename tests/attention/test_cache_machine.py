@@ -12,7 +12,9 @@ from refimpl.attention import cache, cache_paged, cache_rows
 from refimpl.attention.grouped_query_layer import grouped_query_decode
 from tests.attention.cache_machine import DENSE, PAGED, CacheMachine
 
-SETTINGS = settings(stateful_step_count=20, suppress_health_check=list(HealthCheck))
+# An example has twenty steps, each with whole texts to compute.
+N_EXAMPLE = max(settings.default.max_examples // 8, 30)
+SETTINGS = settings(max_examples=N_EXAMPLE, stateful_step_count=20, suppress_health_check=list(HealthCheck))
 
 
 def check(shrink=True, **verbs):
