@@ -11,6 +11,14 @@ def test_by_hand():
     np.testing.assert_array_equal(bias * 16, [[[-1, 0, -1], [-2, -1, 0]], np.array([[-1, 0, -1], [-2, -1, 0]]) / 16])
 
 
+@pytest.mark.parametrize("n_head", [3, 4])
+@pytest.mark.parametrize(("n_query", "n_key"), [(5, 5), (2, 7), (4, 3)])
+def test_a_plain_loop(n_head, n_query, n_key):
+    bias = alibi_bias(n_query, n_key, n_head=n_head, like=np.ones(1))
+    for h, i, j in np.ndindex(bias.shape):
+        assert bias[h, i, j] == -alibi_slopes(n_head)[h] * abs(i + n_key - n_query - j)
+
+
 @pytest.mark.parametrize("n_head", [1, 2, 3, 4, 6, 8, 12, 16, 20, 25, 32, 40, 71, 112])
 def test_slopes_are_those_of_bloom_and_mpt(n_head):
     """Theirs are float32 powers: one rounding of the exponent's base and up to n of the power."""
