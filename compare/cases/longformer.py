@@ -8,6 +8,7 @@ import torch
 from transformers import LongformerConfig
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
+from compare.cases import scaling_study
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
@@ -139,5 +140,6 @@ CASES = [
         ),
         peers={"transformers": transformers_longformer, "torch": torch_longformer},
         bugs=BUGS,
+        study=scaling_study.longformer_study,
     ),
 ]

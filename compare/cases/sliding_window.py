@@ -3,6 +3,7 @@
 import torch
 from transformers.masking_utils import sliding_window_causal_mask_function
 
+from compare.cases import scaling_study
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
@@ -138,5 +139,6 @@ CASES = [
                 sliding_window_attention, "left=window - 1, right=0", "left=0, right=window - 1"
             ),
         },
+        study=scaling_study.window_study,
     ),
 ]

@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from compare.cases import scaling_study
 from compare.cases.attention import inputs
 from compare.cases.attention_weights import torch_scores
 from compare.cases.bug import rewritten
@@ -135,5 +136,6 @@ CASES = [
         peers={"torch": torch_whole},
         bugs=BUGS,
         outputs=("output", "lse"),
+        study=scaling_study.tiled_study,
     ),
 ]
