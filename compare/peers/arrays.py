@@ -95,7 +95,8 @@ class ArrayPeer:
             True if writing into one could change the other.
         """
         if self.backend == "numpy":
-            return np.shares_memory(a, b)
+            # As plain arrays: a function of 16-bit arrays acts on copies in float32.
+            return np.shares_memory(np.asarray(a), np.asarray(b))
         return bool(a.data.ptr == b.data.ptr and a.size and b.size)
 
 
