@@ -105,7 +105,8 @@ def _environment(environment):
     packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
     text = (
         f"Measured on {environment['date']}: {environment['cpu']}, {environment['cores']} cores, "
-        f"Python {environment['python']}, {packages}; seed {environment['seed']}."
+        f"Python {environment['python']}, {packages}; seed {environment['seed']}. "
+        "Here: this text. There: what it is compared with. σ: see “How the comparison works”; the limit is 10."
     )
     return nodes.paragraph("", text, classes=["measured-where"])
 
