@@ -84,6 +84,12 @@ CASES = [
             Config("heads4", {"n_batch": 2, "n_head": 4, "n_query": 6, "n_key": 6, "d_head": 5}),
             Config("heads12", {"n_batch": 2, "n_head": 12, "n_query": 3, "n_key": 7, "d_head": 4}),
             Config("both_ways", {"n_batch": 2, "n_head": 3, "n_query": 5, "n_key": 5, "d_head": 4, "causal": False}),
+            *(
+                Config(
+                    f"heads{n}", {"n_batch": 1, "n_head": n, "n_query": 5, "n_key": 40, "d_head": 8}, profile="full"
+                )
+                for n in (1, 2, 7, 20, 71, 112)
+            ),
             Config("wide", {"n_batch": 3, "n_head": 12, "n_query": 256, "n_key": 256, "d_head": 64}, measured=True),
         ),
         peers={"torch": torch_alibi},

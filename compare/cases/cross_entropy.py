@@ -62,6 +62,16 @@ CASES = [
                 {"shape": (8, 3), "ignored": 0.2},
                 {"class_weight": (0.2, 1.0, 3.0), "z_loss": 0.02, "reduction": "none"},
             ),
+            *(
+                Config(
+                    f"all_{reduction}",
+                    {"shape": (4, 6, 5), "ignored": 0.3, "scale": 5.0},
+                    {"class_weight": (0.2, 1.0, 3.0, 0.1, 0.7), "label_smoothing": 0.2, "z_loss": 1e-3,
+                     "reduction": reduction},
+                    profile="full",
+                )
+                for reduction in ("mean", "sum", "none")
+            ),
             Config("confident", {"shape": (7, 13), "scale": 20.0}),
             Config("wide", {"shape": (64, 30522), "ignored": 0.1}, measured=True),
         ),

@@ -56,6 +56,16 @@ CASES = [
             Config("glu", {"shape": (5, 24)}, {"gate": "second"}),
             Config("swiglu", {"shape": (2, 5, 16), "scale": 3.0}, {"activation": "silu"}),
             Config("geglu", {"shape": (2, 3, 4, 6)}, {"activation": "gelu"}),
+            *(
+                Config(
+                    f"{activation}_{gate}",
+                    {"shape": (7, 5, 34), "scale": 5.0},
+                    {"activation": activation, "gate": gate},
+                    profile="full",
+                )
+                for activation in ("sigmoid", *TORCH_ACTIVATIONS)
+                for gate in ("first", "second")
+            ),
             Config("wide", {"shape": (8, 128, 1536)}, {"activation": "silu"}, measured=True),
         ),
         peers={"torch": torch_gated},
@@ -81,6 +91,10 @@ CASES = [
         configs=(
             Config("swiglu", {"shape": (2, 5, 8), "d_ff": 12}),
             Config("geglu", {"shape": (6, 10), "d_ff": 7, "biased": True}, {"activation": "gelu_tanh"}),
+            *(
+                Config(name, {"shape": (3, 4, 32), "d_ff": 80, "biased": True}, {"activation": name}, "full")
+                for name in ("relu", "gelu", "sigmoid", "tanh")
+            ),
             Config("wide", {"shape": (4, 128, 256), "d_ff": 688}, measured=True),
         ),
         peers={"transformers": llama_mlp},

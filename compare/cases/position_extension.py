@@ -41,6 +41,8 @@ CONFIGS = (
     Config("longer", SIZES, {"n_position": 13}),
     Config("same", {"n_learned": 4, "d_model": 7}, {"n_position": 4}),
     Config("one", {"n_learned": 1, "d_model": 3}, {"n_position": 4}),
+    Config("twice", {"n_learned": 31, "d_model": 5}, {"n_position": 62}, "full"),
+    Config("many", {"n_learned": 60, "d_model": 3}, {"n_position": 1000}, "full"),
     Config("wide", {"n_learned": 512, "d_model": 768}, {"n_position": 4096}, measured=True),
 )
 CASES = [

@@ -71,6 +71,13 @@ SCALED_BUGS = {
     "length without the past": rewritten(rotary, "n_position = offset + x.shape[-2]", "n_position = x.shape[-2]"),
 }
 INTERLEAVED = {"layout": "interleaved"}
+FAR = {
+    "linear": LinearScaling(8.0),
+    "ntk": NtkScaling(8.0),
+    "dynamic": DynamicNtkScaling(8.0, 4096),
+    "yarn": YarnScaling(8.0, 4096),
+    "llama3": Llama3Scaling(8.0, 8192),
+}
 
 CASES = [
     Case(
@@ -84,6 +91,9 @@ CASES = [
             Config("rank4", {"shape": (2, 3, 7, 6)}, INTERLEAVED),
             Config("decoding", {"shape": (3, 4, 10)}, {"offset": 255, "d_rotary": 6}),
             Config("padded", {"shape": (4, 3, 6, 8), "padded": True}, {"base": 500.0}),
+            Config("far", {"shape": (2, 3, 4, 64)}, {"offset": 100_000, "base": 5e5}, profile="full"),
+            Config("long", {"shape": (2, 700, 32)}, {"d_rotary": 10, **INTERLEAVED}, profile="full"),
+            Config("one_pair", {"shape": (3, 1, 2)}, {"offset": 3}, profile="full"),
             Config("wide", {"shape": (2, 12, 512, 64)}, measured=True),
         ),
         peers={"torch": torch_rotary},
@@ -104,6 +114,10 @@ CASES = [
             Config("dynamic", {"shape": (2, 3, 6, 8)}, {"offset": 90, "scaling": DynamicNtkScaling(2.0, 32)}),
             Config("yarn", {"shape": (2, 3, 6, 16)}, {"offset": 90, "scaling": YarnScaling(4.0, 64, 8.0)}),
             Config("llama3", {"shape": (2, 3, 6, 16)}, {"offset": 90, "scaling": Llama3Scaling(8.0, 64)}),
+            *(
+                Config(f"far_{name}", {"shape": (1, 2, 5, 128)}, {"offset": 30_000, "scaling": rule}, profile="full")
+                for name, rule in FAR.items()
+            ),
         ),
         peers={"transformers": of_transformers},
         bugs={**SCALED_BUGS, "turned backwards": BUGS["turned backwards"]},

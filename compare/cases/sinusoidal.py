@@ -65,6 +65,8 @@ CASES = [
             Config("odd", {"shape": (3, 6, 7)}, {"offset": 9}),
             Config("concatenated", {"shape": (2, 5, 9)}, CONCATENATED),
             Config("given", {"shape": (3, 4, 6), "n_position": 600}, {"base": 500.0}),
+            Config("far", {"shape": (2, 5, 33)}, {"offset": 100_000, **CONCATENATED}, profile="full"),
+            Config("one_feature", {"shape": (2, 700, 1)}, profile="full"),
             Config("wide", {"shape": (8, 512, 384)}, measured=True),
         ),
         peers={"torch": torch_sinusoidal},
