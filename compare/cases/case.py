@@ -42,6 +42,8 @@ class Config:
     oracles : bool
         False where, by convention, the gradient is not the derivative of the forward (a padding row that is never
         trained): then the case's derivative oracles have no say.
+    judged : bool
+        False where only memory and throughput are of interest, and accuracy is judged on smaller inputs.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Config:
     profile: str = "quick"
     measured: bool = False
     oracles: bool = True
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Case:
     oracles : tuple of str
         Which of ``"autograd"`` and ``"complex_step"`` check the pullback in float64.
     sums_in_storage : tuple of str
-        Peers whose kernels keep sums of 16-bit numbers in 16 bits; in those dtypes they are judged under that policy,
+        Peers whose kernels keep sums and statistics of 16-bit numbers in 16 bits; in those dtypes they are judged under that policy,
         and their rows say so.
     coarse_erf : tuple of str
         Peers whose kernels evaluate erf by a polynomial that is coarser than float32; in float32 they are judged under

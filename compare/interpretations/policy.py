@@ -55,7 +55,9 @@ _coarse_erf = ContextVar("coarse_erf", default=False)
 
 @contextmanager
 def sums_kept_in_storage():
-    """Declare, for a while, that sums of 16-bit numbers are kept in 16 bits, as some kernels do.
+    """Declare, for a while, that sums and statistics of 16-bit numbers are kept in 16 bits, as some kernels do.
+
+    What the text widens to float32 stays narrow, and every addition rounds to 16 bits.
 
     Yields
     ------
@@ -67,6 +69,17 @@ def sums_kept_in_storage():
         yield
     finally:
         _sums_in_storage.reset(token)
+
+
+def widens():
+    """Tell whether 16-bit numbers may be widened to float32 on the way.
+
+    Returns
+    -------
+    bool
+        False while `sums_kept_in_storage` is declared.
+    """
+    return not _sums_in_storage.get()
 
 
 @contextmanager

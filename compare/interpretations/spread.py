@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from compare.interpretations.policy import policy_for
+from compare.interpretations.policy import policy_for, widens
 
 _softened = ContextVar("softened", default=None)
 
@@ -98,7 +98,8 @@ class Spread:
         narrower = policy_for(dtype).store > policy_for(self.dtype).store
         if narrower:
             return stored(self.value, variance_of(self), dtype)
-        return Spread(self.value, self.variance, dtype)
+        stays = self.dtype.itemsize < 4 and not widens()
+        return Spread(self.value, self.variance, self.dtype if stays else dtype)
 
     def __neg__(self):
         return Spread(-self.value, self.variance, self.dtype)

@@ -8,7 +8,7 @@ import pytest
 from compare.cases.bug import BEHAVIOURS, StaleEdit, rewritten, wrong_gradients
 from compare.cases.registry import all_cases
 from compare.measure.truth import find_truth
-from compare.run.row import judge_function
+from compare.run.row import judge_config, judge_function
 from refimpl.layers.softmax import softmax
 
 PLANTED = [(case.name, bug) for case in all_cases().values() for bug in case.bugs]
@@ -80,3 +80,10 @@ def test_wrong_gradients_keep_the_output():
     y, pullback = wrong(np.array([[1.0, 2.0]]))
     assert y.tolist() == softmax(np.array([[1.0, 2.0]]))[0].tolist()
     assert pullback(np.ones((1, 2))) == ()
+
+
+def test_what_is_only_measured_is_not_judged():
+    case = all_cases()["minilm"]
+    (row,) = judge_config(case, case.config_named("seq128"), "float32")
+    assert row["policy"] == "memory and throughput only"
+    assert row["outputs"]["peer"] == row["gradients"]["reference"] == {}

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compare.interpretations.policy import POLICIES, policy_for
+from compare.interpretations.policy import POLICIES, policy_for, sums_kept_in_storage
+from compare.interpretations.spread import spread
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,11 @@ def test_subnormal_numbers_lie_a_quantum_apart(dtype):
 def test_a_dtype_without_policy_is_refused():
     with pytest.raises(ValueError, match="dtype must be one of float64, float32, float16, bfloat16, got"):
         policy_for(np.int64)
+
+
+def test_declared_storage_keeps_narrow_what_the_text_widens():
+    exact = spread(np.array([3.0]), np.float16)
+    assert exact.astype(np.float32).dtype == np.float32
+    with sums_kept_in_storage():
+        assert exact.astype(np.float32).dtype == np.float16
+        assert spread(np.array([3.0]), np.float32).astype(np.float64).dtype == np.float64

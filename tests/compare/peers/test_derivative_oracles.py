@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from compare.cases.registry import all_cases
+from compare.measure.truth import find_truth
 from compare.peers.autograd_peer import autograd_gradients
 from compare.peers.complex_step import STEP, complex_step_products
+from refimpl.layers.gelu import gelu
 from refimpl.layers.linear import linear
 
 
@@ -53,3 +56,20 @@ def test_complex_step_skips_integer_arguments():
         pick, (ids, {"weight": table}), {}, {}, [np.array([1.0, 1.0])], np.random.default_rng(0)
     )
     assert np.array_equal(products, 2 * directions[:, 1])
+
+
+def test_autograd_in_extended_precision_leaves_a_thousandth_of_a_sigma():
+    case = all_cases()["layer_norm"]
+    truth = find_truth(case, case.configs[0], "float64", seed=0)
+    args, dy = truth.inputs.args, truth.cotangents
+    found = autograd_gradients(case.reference, args, {}, {}, dy, extended=True)
+    for gradient, expected in zip(found, truth.gradients.values(), strict=True):
+        # Only the rounding of the result to float64 is left: at most half a unit in the last place.
+        assert np.all(np.abs(gradient - expected.value) <= 2.0**-53 * np.abs(expected.value) * (1 + 2.0**-9))
+
+
+def test_autograd_without_an_extended_erf_falls_back_to_float64():
+    x = np.array([0.3, -1.2])
+    (extended,) = autograd_gradients(gelu, (x,), {}, {}, [np.ones(2)], extended=True)
+    (plain,) = autograd_gradients(gelu, (x,), {}, {}, [np.ones(2)])
+    assert extended.tolist() == plain.tolist()
