@@ -63,7 +63,7 @@ BUGS = {
         rotary, "* xp.asarray(frequencies, dtype=dtype)",
         "* xp.asarray([base ** (-2.0 * i / x.shape[-1]) for i in range(n_rotary // 2)], dtype=dtype)",
     ),
-    "base ignored": rewritten(rotary, "frequencies(n_rotary, base,", "frequencies(n_rotary, 10000.0,"),
+    "base ignored": rewritten(rotary, "(n_rotary, base, n_position)", "(n_rotary, 10000.0, n_position)"),
 }
 SCALED_BUGS = {
     "scaling ignored": rewritten(rotary, "(scaling or Unscaled())", "Unscaled()"),

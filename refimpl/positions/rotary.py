@@ -60,7 +60,7 @@ def rotary(x, *, positions=None, offset=0, d_rotary=None, base=10000.0, scaling=
     ids = position_ids(x, positions, offset)
 
     n_position = offset + x.shape[-2] if positions is None else _one_beyond(positions)
-    frequencies, factor = (scaling or Unscaled()).frequencies(n_rotary, base, n_position)
+    frequencies, factor = (scaling or Unscaled())(n_rotary, base, n_position)
     dtype = table_dtype(x)
     angles = ids.astype(dtype)[..., None] * xp.asarray(frequencies, dtype=dtype)  # (..., n_seq, d_rotary / 2)
     cos, sin = cast(xp.cos(angles) * factor, x.dtype), cast(xp.sin(angles) * factor, x.dtype)

@@ -1,7 +1,8 @@
 """How rotary positions reach beyond the length that they were trained on: rules for the inverse frequencies.
 
-A rule is a frozen setting with one method, ``frequencies(d_rotary, base, n_position)``, that returns the inverse
-frequencies (one Python float for each pair of features) and the factor on cosines and sines.
+A rule is a frozen setting that is called with the number of rotated features, the base, and one more than the largest
+position: ``rule(d_rotary, base, n_position)``.  It returns the inverse frequencies, one Python float for each pair of
+features, and the factor on cosines and sines.
 """
 
 import math
@@ -30,25 +31,8 @@ def inverse_frequencies(d_rotary, base):
 class Unscaled:
     """Rotate as published (Su et al. 2021, arXiv:2104.09864, section 3.2.2)."""
 
-    def frequencies(self, d_rotary, base, n_position):
-        """Give the inverse frequencies and the factor on cosines and sines.
-
-        Parameters
-        ----------
-        d_rotary : int
-            The number of rotated features.
-        base : float
-            The ratio of wavelengths.
-        n_position : int
-            One more than the largest position.
-
-        Returns
-        -------
-        frequencies : list of float
-            One for each pair of features.
-        factor : float
-            Multiplies cosines and sines.
-        """
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         return inverse_frequencies(d_rotary, base), 1.0
 
 
@@ -64,8 +48,8 @@ class LinearScaling:
 
     factor: float
 
-    def frequencies(self, d_rotary, base, n_position):
-        """As `Unscaled.frequencies`."""
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         return [frequency / self.factor for frequency in inverse_frequencies(d_rotary, base)], 1.0
 
 
@@ -85,8 +69,8 @@ class NtkScaling:
 
     factor: float
 
-    def frequencies(self, d_rotary, base, n_position):
-        """As `Unscaled.frequencies`."""
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         return inverse_frequencies(d_rotary, base * _base_stretch(self.factor, d_rotary)), 1.0
 
 
@@ -111,8 +95,8 @@ class DynamicNtkScaling:
     factor: float
     n_trained: int
 
-    def frequencies(self, d_rotary, base, n_position):
-        """As `Unscaled.frequencies`."""
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         length = max(n_position, self.n_trained)
         stretch = self.factor * length / self.n_trained - (self.factor - 1.0)
         return inverse_frequencies(d_rotary, base * _base_stretch(stretch, d_rotary)), 1.0
@@ -148,8 +132,8 @@ class YarnScaling:
     attention_factor: float | None = None
     whole_pairs: bool = True
 
-    def frequencies(self, d_rotary, base, n_position):
-        """As `Unscaled.frequencies`."""
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         low, high = (_pair_of_turns(n, d_rotary, base, self.n_trained) for n in (self.n_turn_fast, self.n_turn_slow))
         if self.whole_pairs:
             low, high = math.floor(low), math.ceil(high)
@@ -182,8 +166,8 @@ class Llama3Scaling:
     low_factor: float = 1.0
     high_factor: float = 4.0
 
-    def frequencies(self, d_rotary, base, n_position):
-        """As `Unscaled.frequencies`."""
+    def __call__(self, d_rotary, base, n_position):
+        """Give the inverse frequencies and the factor."""
         unscaled = inverse_frequencies(d_rotary, base)
         turns = [self.n_trained * frequency / (2.0 * math.pi) for frequency in unscaled]
         kept = [_clip((turn - self.low_factor) / (self.high_factor - self.low_factor)) for turn in turns]

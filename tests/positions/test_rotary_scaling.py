@@ -71,7 +71,7 @@ def test_frequencies_and_factor_are_those_of_transformers(name, base, d):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want, factor = theirs(d, base, settings, n_position)
-    got, got_factor = rule.frequencies(d, base, n_position)
+    got, got_factor = rule(d, base, n_position)
     assert got_factor == factor
     assert np.all(np.abs(np.array(got) - want) <= (8 + 4.0 * d / 2) * U32 * want)
 
@@ -79,31 +79,31 @@ def test_frequencies_and_factor_are_those_of_transformers(name, base, d):
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_changes_something(name):
     rule, _, n_position = RULES[name]
-    changed = rule.frequencies(64, 10000.0, n_position) != Unscaled().frequencies(64, 10000.0, n_position)
+    changed = rule(64, 10000.0, n_position) != Unscaled()(64, 10000.0, n_position)
     assert changed == (name not in ("dynamic, short", "dynamic, as trained"))
 
 
 def test_unscaled_frequencies_by_hand():
     assert inverse_frequencies(4, 100.0) == [1.0, 0.1]
-    assert Unscaled().frequencies(4, 100.0, 7) == ([1.0, 0.1], 1.0)
+    assert Unscaled()(4, 100.0, 7) == ([1.0, 0.1], 1.0)
 
 
 def test_ntk_squeezes_the_slowest_pair_by_the_factor_and_keeps_the_fastest():
-    unscaled, scaled = inverse_frequencies(8, 10000.0), NtkScaling(4.0).frequencies(8, 10000.0, 1)[0]
+    unscaled, scaled = inverse_frequencies(8, 10000.0), NtkScaling(4.0)(8, 10000.0, 1)[0]
     assert scaled[0] == unscaled[0]
     assert abs(scaled[-1] / unscaled[-1] - 0.25) <= 8 * np.finfo(np.float64).eps
-    assert NtkScaling(4.0).frequencies(2, 10000.0, 1) == ([1.0], 1.0)
+    assert NtkScaling(4.0)(2, 10000.0, 1) == ([1.0], 1.0)
 
 
 def test_dynamic_ntk_at_twice_the_length_is_ntk_with_one_more():
-    got = DynamicNtkScaling(3.0, 100).frequencies(8, 10000.0, 200)
-    assert got == NtkScaling(4.0).frequencies(8, 10000.0, 200)
+    got = DynamicNtkScaling(3.0, 100)(8, 10000.0, 200)
+    assert got == NtkScaling(4.0)(8, 10000.0, 200)
 
 
 def test_yarn_keeps_fast_pairs_and_squeezes_slow_ones():
     unscaled = inverse_frequencies(64, 10000.0)
-    scaled, factor = YarnScaling(4.0, 2048).frequencies(64, 10000.0, 1)
+    scaled, factor = YarnScaling(4.0, 2048)(64, 10000.0, 1)
     assert scaled[0] == unscaled[0]
     assert scaled[-1] == unscaled[-1] / 4.0
     assert factor == 0.1 * np.log(4.0) + 1.0
-    assert YarnScaling(1.0, 2048).frequencies(64, 10000.0, 1)[1] == 1.0
+    assert YarnScaling(1.0, 2048)(64, 10000.0, 1)[1] == 1.0
