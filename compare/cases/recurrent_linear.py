@@ -1,4 +1,4 @@
-"""Linear attention as a recurrent network, against a loop over positions without a state."""
+"""Linear attention as a recurrent network, against running sums."""
 
 import torch
 
@@ -11,22 +11,15 @@ from refimpl.attention.recurrent_linear import recurrent_linear_attention
 from refimpl.layers.softmax import softmax
 
 
-def torch_loop(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_one):
-    """Go position by position, each a sum over the positions before it, and over what came before the first."""
-    phi, outputs = TORCH_MAPS[feature_map], []
-    of_q, of_k = phi(q), phi(k)
-    for t in range(q.shape[-2]):
-        weighted, total = 0.0, 0.0
-        for s in range(t + 1):
-            weight = (of_q[..., t, :] * of_k[..., s, :]).sum(-1, keepdim=True)
-            weighted, total = weighted + weight * v[..., s, :], total + weight
-        if memory is not None:
-            weighted = weighted + (of_q[..., t, :, None] * memory).sum(-2)
-            total = total + (of_q[..., t, :] * normaliser).sum(-1, keepdim=True)
-        outputs.append(weighted / total)
-    added = (of_k.mT @ v, of_k.sum(-2))
-    past = (0.0, 0.0) if memory is None else (memory, normaliser)
-    return torch.stack(outputs, -2), *(old + new for old, new in zip(past, added, strict=True))
+def torch_sums(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_one):
+    """Make the states of all positions at once, as running sums of outer products."""
+    of_q, of_k = (TORCH_MAPS[feature_map](x) for x in (q, k))
+    memories = torch.cumsum(of_k[..., :, None] * v[..., None, :], -3)  # (..., n_seq, d_feature, d_value)
+    normalisers = torch.cumsum(of_k, -2)
+    if memory is not None:
+        memories, normalisers = memories + memory[..., None, :, :], normalisers + normaliser[..., None, :]
+    y = torch.einsum("...f,...fd->...d", of_q, memories) / (of_q * normalisers).sum(-1, keepdim=True)
+    return y, memories[..., -1, :, :], normalisers[..., -1, :]
 
 
 def _recurrent(part, old, new):
@@ -61,7 +54,7 @@ CASES = [
             Config("one", {**SEQUENCE, "n_query": 1, "n_key": 1, "state": True}, profile="full"),
             Config("wide", {**WIDE, "n_query": 64, "n_key": 64}, measured=True),
         ),
-        peers={"torch": torch_loop},
+        peers={"torch": torch_sums},
         bugs=RECURRENT_BUGS,
     ),
 ]

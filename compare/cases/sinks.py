@@ -27,8 +27,9 @@ def inputs(generator, *, n_head, streaming=None, **sizes):
 def torch_sinks(q, k, v, sink, bias=None, **settings):
     n_group = q.shape[1] // k.shape[1]
     many_k, many_v = (torch.repeat_interleave(x, n_group, dim=1) for x in (k, v))
-    exps = torch.exp(torch_scores(q, many_k, bias, **settings))
-    return exps @ many_v / (exps.sum(-1, keepdim=True) + torch.exp(sink[:, None, None]))
+    scores = torch_scores(q, many_k, bias, **settings)
+    of_sink = sink[:, None, None].expand(*scores.shape[:-1], 1)
+    return torch.softmax(torch.cat([of_sink, scores], -1), -1)[..., 1:] @ many_v
 
 
 def gpt_oss(q, k, v, sink, bias=None, *, mask=None, scale=None):
