@@ -110,8 +110,11 @@ CAUSAL_BUGS = {
     ),
     "gradient of what is not seen": rewritten(
         causal_linear_attention,
-        "xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)) + dtotal, k=n_before)",
-        "xp.matmul(dsum, xp.swapaxes(values, -1, -2)) + dtotal",
+        "xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)), k=n_before)",
+        "xp.matmul(dsum, xp.swapaxes(values, -1, -2))",
+    ),
+    "gradient of the normaliser from all keys": rewritten(
+        causal_linear_attention, "dtotal * xp.matmul(seen, of_k)", "dtotal * xp.sum(of_k, axis=-2, keepdims=True)"
     ),
 }
 

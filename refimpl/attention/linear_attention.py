@@ -2,6 +2,7 @@
 
 from refimpl.arrays import (
     array_namespace,
+    cast,
     check_boolean,
     check_broadcastable,
     check_floating,
@@ -164,9 +165,13 @@ def causal_linear_attention(q, k, v, *, feature_map=elu_plus_one, is_token=None)
     def pullback(dy):
         dsum = dy / total
         dtotal = -xp.sum(dsum * y, axis=-1, keepdims=True)
-        dweights = xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)) + dtotal, k=n_before)
-        (dq,) = q_pullback(xp.matmul(dweights, of_k))
-        (dk,) = k_pullback(xp.matmul(xp.swapaxes(dweights, -1, -2), of_q))
+        dweights = xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)), k=n_before)
+        # What lifts all weights of a row alike stays by itself: its rounding would be that of every weight.
+        seen = cast(xp.tril(xp.ones(weights.shape[-2:], dtype=xp.float32), k=n_before), dy.dtype)
+        dof_q = xp.matmul(dweights, of_k) + dtotal * xp.matmul(seen, of_k)
+        dof_k = xp.matmul(xp.swapaxes(dweights, -1, -2), of_q) + xp.matmul(xp.swapaxes(seen, 0, 1), dtotal * of_q)
+        (dq,) = q_pullback(dof_q)
+        (dk,) = k_pullback(dof_k)
         return dq, dk, xp.matmul(xp.swapaxes(weights, -1, -2), dsum)
 
     return y, pullback
