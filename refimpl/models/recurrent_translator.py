@@ -1,6 +1,15 @@
 """Sequence to sequence with two GRUs: one reads, its last state starts the one that writes (Cho et al. 2014)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_ids, check_params, check_setting, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_ids,
+    check_params,
+    check_setting,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.layers.embedding import embedding
 from refimpl.layers.linear import linear
 from refimpl.recurrent.gru import gru
