@@ -115,6 +115,8 @@ def tiled_attention(
 
 @dataclass(frozen=True)
 class _Scores:
+    """What the scores of every tile are made of."""
+
     q: Any
     k: Any
     v: Any

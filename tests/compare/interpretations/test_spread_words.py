@@ -201,6 +201,11 @@ def test_a_maximum_has_the_variance_of_the_element_it_chose():
     assert spread_words.max(x).variance == 4
 
 
+def test_a_maximum_over_no_rows_is_empty():
+    uncertain = Spread(np.zeros((2, 0, 3)), np.ones((2, 0, 3)), np.float32)
+    assert spread_words.max(uncertain, axis=-1, keepdims=True).shape == (2, 0, 1)
+
+
 def test_axes_of_a_maximum_may_come_in_any_order():
     rng = np.random.default_rng(0)
     x = _uncertain(rng.normal(size=(2, 3, 4)), rng.random((2, 3, 4)))
