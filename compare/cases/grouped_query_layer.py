@@ -87,7 +87,9 @@ LAYER_BUGS = {
         "new": 'scope(params, "k_proj."), n_kv_head)',
     },
     "positions of the first row for all": {
-        "_heads": rewritten(grouped_query_layer._heads, "positions=positions", "positions=None if positions is None else positions[:1]")
+        "_heads": rewritten(
+            grouped_query_layer._heads, "positions=positions", "positions=None if positions is None else positions[:1]"
+        )
     },
     "heads in reverse order": {"join_heads": backwards},
     "gradient of the rotation forgotten": {
