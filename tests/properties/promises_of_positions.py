@@ -137,10 +137,11 @@ def rows_of_no_pair_have_no_gradient(component, call):
 
 
 def a_constant_table_stays_constant(component, call):
-    """Extension: positions that are all alike stay so, whatever their number."""
+    """Extension: positions that are all alike stay so, whatever their number; shares that sum to 1 round three times."""
     weight = np.zeros_like(call.arrays["weight"]) + 0.75
     y, _ = component(replace(call, arrays={"weight": weight}))
-    np.testing.assert_array_equal(y, np.full((call.settings["n_position"], weight.shape[1]), 0.75))
+    assert y.shape == (call.settings["n_position"], weight.shape[1])
+    assert np.all(np.abs(y - 0.75) <= 3 * np.finfo(np.float64).eps)
 
 
 def the_learned_ones_are_kept(component, call):
