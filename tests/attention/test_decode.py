@@ -18,6 +18,7 @@ from refimpl.attention.latent import absorbed_latent_attention, latent_attention
 from refimpl.attention.mask import causal_mask
 from refimpl.attention.sinks import streaming_mask
 from tests.properties import draw_grouped
+from tests.properties.component import cast
 from tests.properties.registry import component_of
 from tests.properties.rounding import assert_all_close, assert_close, spread_run
 
@@ -184,3 +185,22 @@ def test_absorbed_latent_attention_is_latent_attention(call):
 def _sums(one, other):
     """The sum of two standard deviations, by name."""
     return {name: SimpleNamespace(sigma=one[name].sigma + other[name].sigma) for name in one}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("function", LAYERS, ids=lambda f: f.__name__)
+@given(data=st.data())
+def test_decoding_keeps_the_dtype_and_its_rounding(function, dtype, data):
+    """Keys and values are stored in the dtype as the whole text has them, so nothing more is rounded."""
+    decode, calls = LAYERS[function]
+    call = data.draw(calls).map_leaves(lambda x: cast(x, dtype))
+    x = call.arrays["x"]
+    n_seq = x.shape[1]
+    call.settings["mask"] = causal_mask(n_seq, n_seq, like=x)
+    spread = spread_run(component_of(function), call, np.dtype(x.dtype))[0]["y"]
+    y = in_chunks(decode, x, call.params, empty(function, call), range(1, n_seq), **settings_of(call))
+    assert y.dtype == x.dtype
+    # Absorbed, latent attention stores other intermediate results in 16 bits.
+    of_same_text = function if function is not latent_attention else absorbed_latent_attention
+    sigma = spread.sigma + spread_run(component_of(of_same_text), call, np.dtype(x.dtype))[0]["y"].sigma
+    assert_close(y, spread.value, sigma, name="y", n_rounded=1)
