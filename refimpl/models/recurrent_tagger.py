@@ -1,6 +1,15 @@
 """A bidirectional LSTM that names every element of a sequence (Graves & Schmidhuber 2005)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_scopes,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.layers.embedding import embedding
 from refimpl.layers.linear import linear
 from refimpl.layers.relu import relu
@@ -47,9 +56,11 @@ def recurrent_tagger(token_ids, params, *, lengths=None):
     Park, Lee (2020), "g2pM", arXiv:2004.03136.
     """
     xp = array_namespace(token_ids, params, lengths)
+    check_scopes(params, PARTS)
     required = ["embedding.weight", "logit_layer.0.weight", "logit_layer.2.weight"]
     recurrent = [key for key in params if key.startswith("lstm.")]
     check_params(params, required, ["logit_layer.0.bias", "logit_layer.2.bias", *recurrent])
+    check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     embedded, embedding_pullback = embedding(token_ids, scope(params, "embedding."))
     (read, h_last, c_last), lstm_pullback = lstm(

@@ -3,8 +3,10 @@
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
+    check_floating,
     check_ids,
     check_params,
+    check_scopes,
     check_setting,
     check_shape,
     merge,
@@ -121,8 +123,10 @@ def translate(source_ids, params, *, start_id, n_target, lengths=None):
 
 
 def _check(source_ids, params):
+    check_scopes(params, PARTS)
     required = ["encoder.embedding.weight", "decoder.embedding.weight", "projection.weight"]
     recurrent = [key for key in params if key.startswith(("encoder.gru.", "decoder.gru."))]
     check_params(params, required, ["projection.bias", *recurrent])
+    check_floating(params=params)
     check_shape("source_ids", source_ids, (None, None))
     check_ids("source_ids", source_ids, params["encoder.embedding.weight"].shape[0])

@@ -52,5 +52,5 @@ def test_bad_input_is_refused():
         recurrent_tagger(np.array([[5398]]), params)
     with pytest.raises(ValueError, match="params must have the keys"):
         recurrent_tagger(np.array([[1]]), {**params, "lstm.weight_ih_l1": np.ones((1, 1), np.float32)})
-    with pytest.raises(ValueError, match="params must have the keys"):
+    with pytest.raises(ValueError, match="params must have keys below"):
         recurrent_tagger(np.array([[1]]), {**params, "norm.weight": np.ones(1, np.float32)})

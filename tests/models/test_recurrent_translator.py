@@ -73,5 +73,5 @@ def test_bad_input_is_refused():
         recurrent_translator(ids, np.array([[2], [2]]), params)
     with pytest.raises(ValueError, match="n_target must be positive, got 0"):
         translate(ids, params, start_id=2, n_target=0)
-    with pytest.raises(ValueError, match="params must have the keys"):
+    with pytest.raises(ValueError, match="params must have keys below"):
         translate(ids, {**params, "decoder.norm.weight": np.ones(1)}, start_id=2, n_target=1)
