@@ -11,6 +11,8 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.peers.torch_peer import call_module, meta_module
+from refimpl.arrays import array_namespace
+from refimpl.attention import multi_head
 from refimpl.attention.multi_head import multi_head_attention
 from refimpl.layers.dropout import dropout, keep_mask
 
@@ -62,22 +64,30 @@ def torch_multi_head(q, k, v, params, *, n_head, mask=None, keep=None, rate=0.0)
     return torch.where(has_key.expand(*shape[:3], 1).any(1), y, nothing)
 
 
-def interleaved(xp, x, n_head):
+def interleaved(x, n_head):
     """Split features into heads as (d_head, n_head) instead of (n_head, d_head)."""
+    xp = array_namespace(x)
     n_batch, n_seq, d_model = x.shape
     return xp.moveaxis(xp.reshape(x, (n_batch, n_seq, d_model // n_head, n_head)), 3, 1)
 
 
-def unswapped(xp, x, n_head):
+def unswapped(x, n_head):
     """Reshape where heads and positions should have been swapped."""
+    xp = array_namespace(x)
     n_batch, n_seq, d_model = x.shape
     return xp.reshape(x, (n_batch, n_head, n_seq, d_model // n_head))
 
 
 MULTI_HEAD_BUGS = {
     "scale by sqrt(d_model)": {"old": "heads_v, mask=mask", "new": "heads_v, mask=mask, scale=d_model**-0.5"},
-    "heads interleaved": {"_split_heads": interleaved},
-    "heads not swapped with positions": {"_split_heads": unswapped},
+    "heads interleaved": {
+        "split_heads": interleaved,
+        "_project": rewritten(multi_head._project, split_heads=interleaved),
+    },
+    "heads not swapped with positions": {
+        "split_heads": unswapped,
+        "_project": rewritten(multi_head._project, split_heads=unswapped),
+    },
     "queries and keys exchanged": {"old": "of_q, of_k, of_v = _pro", "new": "of_k, of_q, of_v = _pro"},
     "mask ignored": {
         "old": "attention(heads_q, heads_k, heads_v, mask=mask",

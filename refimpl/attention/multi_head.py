@@ -11,6 +11,7 @@ from refimpl.arrays import (
     scope,
 )
 from refimpl.attention.dot_product import attention
+from refimpl.attention.heads import join_heads, split_heads
 from refimpl.attention.mask import blank_unattended, check_mask
 from refimpl.layers.linear import linear
 
@@ -72,15 +73,15 @@ def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=
     of_q, of_k, of_v = _projections(xp, params, d_model)
     not_position = (0,) if mask is not None and mask.ndim == 2 else (1, 2)
 
-    heads_q, q_pullback = _project(xp, q, of_q, n_head)  # (n_batch, n_head, n_query, d_head)
-    heads_k, k_pullback = _project(xp, blank_unattended(k, mask, axis=not_position), of_k, n_head)
-    heads_v, v_pullback = _project(xp, blank_unattended(v, mask, axis=not_position), of_v, n_head)
+    heads_q, q_pullback = _project(q, of_q, n_head)  # (n_batch, n_head, n_query, d_head)
+    heads_k, k_pullback = _project(blank_unattended(k, mask, axis=not_position), of_k, n_head)
+    heads_v, v_pullback = _project(blank_unattended(v, mask, axis=not_position), of_v, n_head)
     gathered, attention_pullback = attention(heads_q, heads_k, heads_v, mask=mask, keep=keep, rate=rate)
-    y, out_pullback = linear(_join_heads(xp, gathered), scope(params, "out_proj."))
+    y, out_pullback = linear(join_heads(gathered), scope(params, "out_proj."))
 
     def pullback(dy):
         djoined, dout = out_pullback(dy)
-        dheads_q, dheads_k, dheads_v = attention_pullback(_split_heads(xp, djoined, n_head))
+        dheads_q, dheads_k, dheads_v = attention_pullback(split_heads(djoined, n_head))
         dv, dof_v = v_pullback(dheads_v)
         dk, dof_k = k_pullback(dheads_k)
         dq, dof_q = q_pullback(dheads_q)
@@ -154,23 +155,13 @@ def cross_attention(x, memory, params, *, n_head, mask=None, keep=None, rate=0.0
     return y, pullback
 
 
-def _project(xp, x, params, n_head):
+def _project(x, params, n_head):
     projected, linear_pullback = linear(x, params)
 
     def pullback(dheads):
-        return linear_pullback(_join_heads(xp, dheads))
+        return linear_pullback(join_heads(dheads))
 
-    return _split_heads(xp, projected, n_head), pullback
-
-
-def _split_heads(xp, x, n_head):
-    n_batch, n_seq, d_model = x.shape
-    return xp.swapaxes(xp.reshape(x, (n_batch, n_seq, n_head, d_model // n_head)), 1, 2)
-
-
-def _join_heads(xp, heads):
-    n_batch, n_head, n_seq, d_head = heads.shape
-    return xp.reshape(xp.swapaxes(heads, 1, 2), (n_batch, n_seq, n_head * d_head))
+    return split_heads(projected, n_head), pullback
 
 
 def _projections(xp, params, d_model):
