@@ -137,7 +137,7 @@ def rows_of_no_pair_have_no_gradient(component, call):
 
 
 def a_constant_table_stays_constant(component, call):
-    """Extension: positions that are all alike stay so, whatever their number; shares that sum to 1 round three times."""
+    """Extension: positions that are all alike stay so; shares that sum to 1 round three times."""
     weight = np.zeros_like(call.arrays["weight"]) + 0.75
     y, _ = component(replace(call, arrays={"weight": weight}))
     assert y.shape == (call.settings["n_position"], weight.shape[1])
