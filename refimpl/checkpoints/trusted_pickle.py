@@ -102,9 +102,13 @@ class _NumbersOnly(pickle.Unpickler):
 
 
 def _check(path, found):
-    pending = [found]
+    # A list may hold itself, or one list many times: each object is looked at once.
+    pending, seen = [found], set()
     while pending:
         item = pending.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
         if isinstance(item, np.ndarray):
             if item.dtype.kind not in KINDS:
                 raise refusal(path, "arrays of booleans or numbers", f"dtype {item.dtype}")

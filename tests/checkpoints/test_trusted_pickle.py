@@ -84,6 +84,21 @@ def test_what_is_no_number_is_refused(content, got, written):
     assert got in str(caught.value)
 
 
+@pytest.mark.timeout(20)
+def test_lists_that_hold_each_other_are_looked_into_once(written):
+    itself = [1.0]
+    itself.append(itself)
+    found = read(written(itself))
+    assert found[1] is found
+    shared = ["text"]
+    for _ in range(60):  # 2**60 paths lead to the text
+        shared = [shared, shared]
+    assert read(written(shared))[0] is not None
+    itself.append(np.dtype("f4"))
+    with pytest.raises(CheckpointError, match="got Float32DType"):
+        read(written(itself))
+
+
 def test_a_truncated_or_damaged_file_is_refused(written):
     whole = pickle.dumps({"weight": np.arange(100.0)}, protocol=2)
     for cut in range(0, len(whole), 7):
