@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
-PROFILES = ("quick", "full")
+SECTIONS = ("layers", "positions", "recurrent", "attention", "blocks", "models")  # in the order of the catalogue
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Case:
     name : str
         The component's name, as typed on the command line.
     section : str
-        Where it stands in the catalogue: layers, positions, attention, blocks or models.
+        Where it stands in the catalogue: one of `SECTIONS`.
     title : str
         Its name in words.
     reference : callable
@@ -88,8 +88,8 @@ class Case:
     oracles : tuple of str
         Which of ``"autograd"`` and ``"complex_step"`` check the pullback in float64.
     sums_in_storage : tuple of str
-        Peers whose kernels keep sums and statistics of 16-bit numbers in 16 bits; in those dtypes they are judged under that policy,
-        and their rows say so.
+        Peers whose kernels keep sums and statistics of 16-bit numbers in 16 bits; in those dtypes they are judged
+        under that policy, and their rows say so.
     coarse_erf : tuple of str
         Peers whose kernels evaluate erf by a polynomial that is coarser than float32; in float32 they are judged under
         that policy, and their rows say so.

@@ -6,6 +6,7 @@ import pkgutil
 from functools import lru_cache
 
 import compare.cases
+from compare.cases.case import SECTIONS
 
 _plugins = {}
 
@@ -41,6 +42,11 @@ def all_cases():
     -------
     dict of (str, Case)
         All cases by name, in the order of the catalogue's sections.
+
+    Raises
+    ------
+    ValueError
+        If two cases have one name, or a case stands in no section.
     """
     found = {}
     names = sorted(module.name for module in pkgutil.iter_modules(compare.cases.__path__))
@@ -49,9 +55,10 @@ def all_cases():
         for case in getattr(module, "CASES", ()):
             if case.name in found:
                 raise ValueError(f"case names must be unique, got {case.name} twice")
+            if case.section not in SECTIONS:
+                raise ValueError(f"section of {case.name} must be one of {', '.join(SECTIONS)}, got {case.section!r}")
             found[case.name] = case
-    order = ("layers", "positions", "recurrent", "attention", "blocks", "models")
-    return dict(sorted(found.items(), key=lambda item: order.index(item[1].section)))
+    return dict(sorted(found.items(), key=lambda item: SECTIONS.index(item[1].section)))
 
 
 def case_named(name):
