@@ -14,7 +14,6 @@ TORCH_DTYPES = {
     np.dtype(np.float16): torch.float16,
     np.dtype(ml_dtypes.bfloat16): torch.bfloat16,
 }
-NUMPY_DTYPES = {torch_dtype: dtype for dtype, torch_dtype in TORCH_DTYPES.items()}
 
 
 class TorchPeer:

@@ -13,8 +13,6 @@ from compare.run.limits import is_out_of_memory
 from compare.run.repeat import repeat_command
 from compare.verdict.spread_rule import judge
 
-ORACLES = ("autograd", "complex_step")
-
 
 def peers_of(case, config, dtype):
     """List what a configuration is compared with.
@@ -91,14 +89,12 @@ def judge_config(
 def _unjudged(case, config, dtype, peers, backend, seed, plugins):
     """Rows that wait for memory and throughput; the timed results are checked against themselves."""
     nothing = {"outputs": {}, "gradients": {}, "error": ""}
-    return [
-        _row(
-            case, config, dtype, backend, name, nothing, nothing, "memory and throughput only",
-            repeat_command(case.name, config.name, dtype, name, backend, seed, plugins), {"total": 0.0, "measured": 0.0},
-        )
-        for name in case.peers
-        if peers is None or name in peers
-    ]
+    policy, seconds = "memory and throughput only", {"total": 0.0, "measured": 0.0}
+    rows = []
+    for name in case.peers if peers is None else [name for name in case.peers if name in peers]:
+        repeat = repeat_command(case.name, config.name, dtype, name, backend, seed, plugins)
+        rows.append(_row(case, config, dtype, backend, name, nothing, nothing, policy, repeat, seconds))
+    return rows
 
 
 def _policy(case, name, dtype):
