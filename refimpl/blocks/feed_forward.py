@@ -17,7 +17,7 @@ def feed_forward(x, params, *, activation="relu"):
     params : dict of array
         ``linear1.weight`` (d_ff, d_model), ``linear2.weight`` (d_model, d_ff) and, optionally, ``linear1.bias`` and
         ``linear2.bias``, as in `torch.nn.TransformerEncoderLayer`.
-    activation : {"relu", "gelu", "gelu_tanh", "tanh"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}, optional
         What bends.
 
     Returns
