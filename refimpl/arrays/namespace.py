@@ -55,7 +55,7 @@ def _leaves(arrays):
 
 def _namespace_of(array):
     root = type(array).__module__.partition(".")[0]
-    if type(array) is np.ndarray or root == "numpy":
+    if root == "numpy":
         return _numpy_for(array)
     if root == "autograd":
         # A box answers __array_namespace__() with a module whose linalg, fft and random are raw NumPy.

@@ -3,8 +3,6 @@
 from contextlib import contextmanager
 
 MOST_SHOWN = 80  # characters of a name or value: a message stays readable whatever a file holds
-
-
 MOST_FAULTS = 20  # listed in one error
 
 
