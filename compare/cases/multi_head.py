@@ -53,15 +53,19 @@ def torch_multi_head(q, k, v, params, *, n_head, mask=None, keep=None, rate=0.0)
     shape = (q.shape[0], n_head, q.shape[1], k.shape[1])
     has_key = None if mask is None else mask.any(-1, keepdim=True)
     forbidden = None if mask is None else torch_mask(mask | ~has_key, shape)
+    # Behind a mask the output bias is added outside: it is all that a query with no key gets, and as two sums, over
+    # the queries with and without keys, its 16-bit gradient would be rounded twice and might then cancel.
+    bias = params.get("out_proj.bias") if mask is not None else None
+    inner = params if bias is None else {**params, "out_proj.bias": torch.zeros_like(bias)}
     # The same dropout mask as ours, instead of one that PyTorch draws; only the form with weights calls this function.
     given = mock.patch.object(torch.nn.functional, "dropout", lambda x, p: x * keep.view(x.shape) * (1.0 / (1.0 - p)))
     with given:
-        y, _ = call_module(module, params, q, k, v, attn_mask=forbidden, need_weights=keep is not None)
+        y, _ = call_module(module, inner, q, k, v, attn_mask=forbidden, need_weights=keep is not None)
     if mask is None:
         return y
     # PyTorch gives NaN where a query attends to no key in any head; we gather nothing and add the output bias.
-    nothing = params["out_proj.bias"] if "out_proj.bias" in params else torch.zeros_like(y[0, 0])
-    return torch.where(has_key.expand(*shape[:3], 1).any(1), y, nothing)
+    gathered = torch.where(has_key.expand(*shape[:3], 1).any(1), y, torch.zeros_like(y))
+    return gathered if bias is None else gathered + bias
 
 
 def interleaved(x, n_head):
