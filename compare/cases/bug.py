@@ -11,7 +11,7 @@ import textwrap
 
 import numpy as np
 
-from compare.peers.tree import map_arrays
+from compare.peers.tree import is_differentiable, leaves, map_arrays
 
 
 class StaleEdit(ValueError):
@@ -103,7 +103,7 @@ def _nan(function):
 def _wrong_dtype(function):
     def variant(*args, **keywords):
         y, pullback = function(*args, **keywords)
-        other = np.float64 if any(x.dtype != np.float64 for x in _flat(y)) else np.float32
+        other = np.float64 if any(x.dtype != np.float64 for x in leaves(y)) else np.float32
         return map_arrays(lambda x: x.astype(other), y), pullback
 
     return variant
@@ -120,8 +120,8 @@ def _zero_gradients(function):
 def _mutated_input(function):
     def variant(*args, **keywords):
         y, pullback = function(*args, **keywords)
-        for x in _flat(args):
-            if x.dtype.kind not in "iub" and x.size:
+        for x in leaves(args):
+            if is_differentiable(x) and x.size:
                 x.flags.writeable = True
                 x.view(np.ndarray)[...] *= 2
                 break
@@ -136,7 +136,7 @@ def _aliased_gradient(function):
 
         def aliasing(dy):
             first, *others = pullback(dy)
-            alias = _flat(args)[-1] if isinstance(first, dict) else _flat(dy)[0]
+            alias = leaves(args)[-1] if isinstance(first, dict) else leaves(dy)[0]
             return (dict.fromkeys(first, alias) if isinstance(first, dict) else alias, *others)
 
         return y, aliasing
@@ -153,12 +153,6 @@ def _call_count(function):
         return y, lambda dy: map_arrays(lambda x: x * (1.0 + next(calls)), pullback(dy))
 
     return variant
-
-
-def _flat(tree):
-    found = []
-    map_arrays(found.append, tree)
-    return found
 
 
 BEHAVIOURS = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compare.peers.arrays import lift_all
-from compare.peers.tree import leaves, map_arrays, named_arguments
+from compare.peers.tree import is_differentiable, leaves, map_arrays, named_arguments
 
 
 @dataclass
@@ -81,7 +81,7 @@ def evaluate(peer, case, inputs, settings, dtype, cotangents, names):
 def _ordered(gradients, args):
     """Flatten gradients in the order of the arguments' own keys."""
     flat = []
-    structures = [arg for arg in args if isinstance(arg, dict) or (arg is not None and arg.dtype.kind not in "iub")]
+    structures = [arg for arg in args if isinstance(arg, dict) or (arg is not None and is_differentiable(arg))]
     for gradient, arg in zip(gradients, structures, strict=False):
         flat += [gradient.get(key) for key in arg] if isinstance(arg, dict) else [gradient]
     return flat
@@ -96,7 +96,7 @@ def _mutated(peer, inputs, lifted):
     before = leaves((inputs.args, dict(inputs.masks)))
     for host, device in zip(before, leaves(lifted), strict=True):
         after = peer.lower(device)
-        if not np.array_equal(host.astype(after.dtype), after, equal_nan=host.dtype.kind not in "iub"):
+        if not np.array_equal(host.astype(after.dtype), after, equal_nan=is_differentiable(host)):
             return "changed one of its inputs"
     return ""
 

@@ -10,8 +10,9 @@ import ml_dtypes
 import numpy as np
 
 from compare.cases.case import Inputs
+from compare.interpretations import spread_words
 from compare.interpretations.spread import Spread, counting_softened, spread
-from compare.peers.tree import leaves, map_arrays, named_arguments
+from compare.peers.tree import is_differentiable, leaves, map_arrays, named_arguments
 
 DTYPES = {
     "float64": np.dtype(np.float64),
@@ -96,7 +97,7 @@ def rounded_to(x, dtype):
         Exact in the dtype.
     """
     x = np.asarray(x)
-    return x if x.dtype.kind in "iub" else x.astype(DTYPES[dtype]).astype(np.float64)
+    return x.astype(DTYPES[dtype]).astype(np.float64) if is_differentiable(x) else x
 
 
 def positional_names(function):
@@ -195,8 +196,6 @@ def along(truth, name, directions):
     gradient = truth.gradients[name]
     flat = Spread(gradient.value.reshape(-1, 1), _column(gradient), gradient.dtype)
     rows = spread(directions.reshape(len(directions), -1), gradient.dtype, value_dtype=gradient.value.dtype)
-    from compare.interpretations import spread_words
-
     return spread_words.reshape(spread_words.matmul(rows, flat), (len(directions),))
 
 
