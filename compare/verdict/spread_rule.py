@@ -47,22 +47,6 @@ def judge(candidate, truth, *, rounded_truth=False, softened=0):
     return _figures(candidate, "", softened) | _error_figures(got, value, error, in_sigma, candidate.dtype)
 
 
-def worst_sigma(figures):
-    """Find the largest error among several tensors.
-
-    Parameters
-    ----------
-    figures : iterable of dict
-        Error figures.
-
-    Returns
-    -------
-    float
-        The largest error in units of sigma; 0.0 for none.
-    """
-    return max((figure["sigma_max"] for figure in figures), default=0.0)
-
-
 def _form_problem(candidate, truth):
     if candidate is None:
         return "missing: nothing was returned"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compare.interpretations.spread import Spread
-from compare.verdict.spread_rule import LIMIT, judge, worst_sigma
+from compare.verdict.spread_rule import LIMIT, judge
 
 
 def truth_of(value, sigma, dtype=np.float32):
@@ -67,9 +67,6 @@ def test_shape_and_dtype_are_compared_first(candidate, fragment):
     assert re.search(fragment, figures["reason"])
 
 
-
-
-
 @pytest.mark.parametrize("truth_value", [math.inf, -math.inf, math.nan, 1.0])
 @pytest.mark.parametrize("got", [math.inf, -math.inf, math.nan, 1.0, 0.0])
 def test_non_finite_values_are_compared_as_such(truth_value, got):
@@ -101,8 +98,3 @@ def test_cosine_tells_direction_even_of_tiny_gradients():
 def test_empty_tensors_agree():
     figures = judge(np.zeros((0, 3), np.float32), Spread(np.zeros((0, 3)), None, np.float32))
     assert figures["passed"] and figures["n"] == 0
-
-
-def test_worst_sigma_of_several_and_of_none():
-    assert worst_sigma([{"sigma_max": 1.0}, {"sigma_max": 3.0}]) == 3.0
-    assert worst_sigma([]) == 0.0
