@@ -6,6 +6,7 @@ import torch
 
 from refimpl.checkpoints import bert_config_to_hf
 from refimpl.checkpoints.bert_names import PREFIX, bert_rows
+from refimpl.checkpoints.name_map import split_rows
 
 
 @cache
@@ -54,12 +55,7 @@ def their_names(params, config, prefix=PREFIX):
     dict of (str, torch.Tensor)
         Views of the parameters, through which gradients flow back.
     """
-    return {
-        name: params[row.ours][part * row.shape[0] : (part + 1) * row.shape[0]]
-        for row in bert_rows(config, prefix)
-        if row.ours in params
-        for part, name in enumerate(row.theirs)
-    }
+    return split_rows(params, [row for row in bert_rows(config, prefix) if row.ours in params])
 
 
 def call_bert(model, params, token_ids, segment_ids, mask=None, **settings):

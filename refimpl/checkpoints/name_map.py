@@ -98,6 +98,24 @@ def to_theirs(params, rows, *, required):
     rows = _present(params, rows, lambda row: (row.ours,), required)
     faults = _faults(params, {row.ours: row.our_shape for row in rows})
     raise_faults("parameters do not fit the configuration", faults)
+    return split_rows(params, rows)
+
+
+def split_rows(params, rows):
+    """Cut every array of ours into theirs, without a check.
+
+    Parameters
+    ----------
+    params : dict of str to array
+        Our parameters, of any library.
+    rows : sequence of Row
+        The part of the table whose keys are there.
+
+    Returns
+    -------
+    dict of str to array
+        Their tensors: views of ours.
+    """
     return {
         name: params[row.ours][part * row.shape[0] : (part + 1) * row.shape[0]]
         for row in rows

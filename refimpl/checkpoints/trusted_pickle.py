@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from refimpl.checkpoints.errors import CheckpointError, refusal, shown
+from refimpl.checkpoints.npz import KINDS
 from refimpl.checkpoints.reader import MAX_BYTES, check_booleans
 
 
@@ -39,7 +40,6 @@ ALLOWED = {
     ("_codecs", "encode"): _encode,
     ("__builtin__", "bytes"): _no_bytes,
 }
-KINDS = "biufc"  # booleans and numbers
 # What a damaged or hostile pickle makes the unpickler and NumPy raise.
 BROKEN = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, ImportError,
