@@ -12,7 +12,7 @@ FEWEST_PAIRS = 6
 
 
 @dataclass(frozen=True)
-class Spread:
+class Quartiles:
     """Where the middle half of some timings lies, in seconds per call.
 
     Attributes
@@ -32,7 +32,7 @@ class Comparison:
 
     Attributes
     ----------
-    a, b : Spread
+    a, b : Quartiles
         The timings of each.
     ratio : float
         Time of a over time of b: the median over the pairs.
@@ -45,8 +45,8 @@ class Comparison:
         How many pairs there were.
     """
 
-    a: Spread
-    b: Spread
+    a: Quartiles
+    b: Quartiles
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -89,16 +89,16 @@ def compare_pairs(processes: Sequence[Sequence[tuple[float, float]]], *, seed: i
     centre = float(np.median(np.concatenate(log_ratios)))
     low, high = _interval(log_ratios, np.random.default_rng(seed))
     return Comparison(
-        a=_spread(times[:, 0]), b=_spread(times[:, 1]),
+        a=_quartiles(times[:, 0]), b=_quartiles(times[:, 1]),
         ratio=float(np.exp(centre)), ratio_low=float(np.exp(low)), ratio_high=float(np.exp(high)),
         verdict=_verdict(low, high) if len(times) >= FEWEST_PAIRS else "inconclusive",
         pairs=len(times),
     )
 
 
-def _spread(seconds):
+def _quartiles(seconds):
     q25, median, q75 = np.quantile(seconds, [0.25, 0.5, 0.75])
-    return Spread(median_s=float(median), q25_s=float(q25), q75_s=float(q75))
+    return Quartiles(median_s=float(median), q25_s=float(q25), q75_s=float(q75))
 
 
 def _interval(log_ratios, generator):

@@ -4,7 +4,7 @@ from compare.measure.roof import share_of_roof
 from compare.run.plan import Unit
 from compare.run.repeat import repeat_command
 
-VERDICTS = {"raised": "ERROR", "crashed": "CRASH", "hung": "TIMEOUT"}
+VERDICT_OF = {"raised": "ERROR", "crashed": "CRASH", "hung": "TIMEOUT"}
 BROKEN_PROMISES = {
     "changed": "gave another result while it was timed than before",
     "input ignored": "gave the same result for different inputs while it was timed",
@@ -65,7 +65,7 @@ def above_roof(rows):
 def _bare_row(case, config, dtype, peer, request, entry, n_row):
     verdict, reason, seconds = "PASS", "", 0.0
     if entry is not None:
-        verdict, reason, seconds = VERDICTS[entry["status"]], entry["message"], entry["seconds"] / n_row
+        verdict, reason, seconds = VERDICT_OF[entry["status"]], entry["message"], entry["seconds"] / n_row
     return {
         "case": case.name,
         "section": case.section,
@@ -98,13 +98,13 @@ def _add_measurements(row, case, entries, roof, peers):
         if memory["status"] == "done":
             _add_memory(row, memory["value"], cost, len(libraries))
         else:
-            _degrade(row, VERDICTS[memory["status"]], f"while memory was measured: {memory['message']}")
+            _degrade(row, VERDICT_OF[memory["status"]], f"while memory was measured: {memory['message']}")
     timing = entries.get(Unit("throughput", *name, (row["peer"],)))
     if timing is not None:
         if timing["status"] == "done":
             _add_throughput(row, timing["value"], cost, roof)
         else:
-            _degrade(row, VERDICTS[timing["status"]], f"while throughput was measured: {timing['message']}")
+            _degrade(row, VERDICT_OF[timing["status"]], f"while throughput was measured: {timing['message']}")
 
 
 def _add_memory(row, found, cost, n_peer):
