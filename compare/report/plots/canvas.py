@@ -25,6 +25,17 @@ class Palette:
 
     The hues are those of Okabe and Ito, which people with any colour vision can tell apart; every hue goes
     with a marker of its own besides.
+
+    Attributes
+    ----------
+    ink, muted, grid : str
+        Text and reference lines; what stands back; the grid.
+    reference, peer : str
+        The two sides.
+    limit : str
+        The limit, and what is beyond it.
+    first, second, third, fourth : str
+        Dtypes from precise to coarse, or the lines of a study.
     """
 
     ink: str
