@@ -24,9 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Plugins = Annotated[
-    list[str] | None, typer.Option("--plugin", help="Module with CASES of its own; repeatable.")
-]
+Plugins = Annotated[list[str] | None, typer.Option("--plugin", help="Module with CASES of its own; repeatable.")]
 Dtype = StrEnum("Dtype", [(name, name) for name in DTYPES])
 Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
 

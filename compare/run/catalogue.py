@@ -118,8 +118,6 @@ def describe(plugins):
 
 
 def _entry(case):
-    from compare.run.row import printable
-
     configs = tuple(
         ConfigEntry(
             config.name, config.profile, config.measured, config.oracles, printable(config.sizes),
@@ -131,6 +129,30 @@ def _entry(case):
         case.name, case.section, case.title, configs, tuple(case.dtypes), tuple(case.peers), tuple(case.oracles),
         len(case.bugs),
     )
+
+
+def printable(settings):
+    """Write settings in a form that JSON can hold.
+
+    Parameters
+    ----------
+    settings : dict
+        Settings or sizes of a configuration.
+
+    Returns
+    -------
+    dict
+        The same keys; functions become their names.
+    """
+    return {key: _plain(value) for key, value in settings.items()}
+
+
+def _plain(value):
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    return getattr(value, "__name__", str(value))
 
 
 def check_names(what, names, known):

@@ -8,6 +8,7 @@ from compare.interpretations.policy import erf_by_polynomial, sums_kept_in_stora
 from compare.measure.evaluate import evaluate
 from compare.measure.truth import DTYPES, along, find_truth
 from compare.peers.arrays import ArrayPeer
+from compare.run.catalogue import printable
 from compare.run.device import torch_device
 from compare.run.limits import is_out_of_memory
 from compare.run.repeat import repeat_command
@@ -250,27 +251,3 @@ def _row(case, config, dtype, backend, name, reference, peer, policy, repeat, se
         "throughput": None,
         "seconds": seconds,
     }
-
-
-def printable(settings):
-    """Write settings in a form that JSON can hold.
-
-    Parameters
-    ----------
-    settings : dict
-        Settings or sizes of a configuration.
-
-    Returns
-    -------
-    dict
-        The same keys; functions become their names.
-    """
-    return {key: _plain(value) for key, value in settings.items()}
-
-
-def _plain(value):
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool | int | float | str | None):
-        return value
-    return getattr(value, "__name__", str(value))
