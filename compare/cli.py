@@ -103,9 +103,9 @@ def run(
     output: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("reports/latest"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of all inputs.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes at once, where nothing is timed.")] = 2,
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for each unit of work.")] = 300.0,
+    time_limit: Annotated[float, typer.Option(min=0.1, max=1e6, help="Seconds for each unit of work.")] = 300.0,
     memory_limit: Annotated[
-        float | None, typer.Option(min=0.1, help="GiB for each unit; by default an equal share of the memory.")
+        float | None, typer.Option(min=0.1, max=1e6, help="GiB for each unit; by default an equal share of the memory.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
     plugin: Plugins = None,

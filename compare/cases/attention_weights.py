@@ -75,8 +75,8 @@ WEIGHT_BUGS = {
     "mask after softmax": {"softmax": masked_after},
     "softcap after the mask": {
         "old": "softmax(biased, mask=mask)",
-        "new": "softmax(biased, mask=mask) if softcap is None or mask is None else "
-        "softmax(xp.where(mask, biased, -softcap))",
+        "new": "softmax(biased, mask=mask) if cap is None or mask is None else "
+        "softmax(xp.where(mask, biased, -cap))",
     },
     "gradient without its row-sum term": {"softmax": rewritten(softmax, "(dy - along_weights)", "dy")},
     "gradient of q without scale": {
@@ -88,7 +88,7 @@ WEIGHT_BUGS = {
         "new": "xp.matmul(dproducts, queries)",
     },
     "gradient of the softcap forgotten": {
-        "old": "dbiased if softcap is None else dbiased",
+        "old": "dbiased if cap is None else dbiased",
         "new": "dbiased if True else dbiased",
     },
     "gradient of the bias not summed": {"sum_to": first_only},

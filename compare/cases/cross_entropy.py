@@ -84,7 +84,7 @@ CASES = [
                 cross_entropy, "dlogits = xp.where(ignored[:, None], 0.0, drows)", "dlogits = drows"
             ),
             "smoothing over the other classes only": rewritten(
-                cross_entropy, "1.0 - label_smoothing + spread_evenly, spread", "1.0 - label_smoothing, spread"
+                cross_entropy, "1.0 - smoothing + spread_evenly, spread", "1.0 - smoothing, spread"
             ),
             "mean over targets instead of their weights": rewritten(
                 cross_entropy, "_n_counted(ignored, weight, classes)", "_n_counted(ignored, None, classes)"
@@ -94,7 +94,7 @@ CASES = [
                 "q if weight is None else q * weight",
                 "q if weight is None else q * weight[classes][:, None]",
             ),
-            "gradient of the z-loss halved": rewritten(cross_entropy, "2.0 * z_loss * z", "z_loss * z"),
+            "gradient of the z-loss halved": rewritten(cross_entropy, "2.0 * z_factor * z", "z_factor * z"),
             "z-loss of ignored targets": rewritten(
                 cross_entropy, "xp.where(ignored, 0.0, penalty - (of_target + of_all))",
                 "penalty + xp.where(ignored, 0.0, -(of_target + of_all))",

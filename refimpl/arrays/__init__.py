@@ -16,6 +16,7 @@ from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
 from refimpl.arrays.params import add_prefix, merge, pick, scope
 from refimpl.arrays.precision import cast, table_dtype, widen
+from refimpl.arrays.settings import integer, number
 from refimpl.arrays.shape import sum_to
 from refimpl.arrays.special import erf, logsumexp, scatter_add
 from refimpl.arrays.vocabulary import VOCABULARY
@@ -39,9 +40,11 @@ __all__ = [
     "check_shape",
     "default_backend",
     "erf",
+    "integer",
     "logsumexp",
     "merge",
     "narrow",
+    "number",
     "pick",
     "scatter_add",
     "scope",

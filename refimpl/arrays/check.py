@@ -59,7 +59,7 @@ def check_floating(**arrays):
     Parameters
     ----------
     **arrays : array, dict of array or None
-        The arrays by argument name; the entries of a dict are checked under ``name[key]``.
+        The arrays by argument name; `params` may be a dict, whose entries are checked under ``params[key]``.
 
     Raises
     ------
@@ -228,11 +228,15 @@ def check_setting(name, value, fits, expected):
 def _check_dict(params):
     if not isinstance(params, dict):
         raise TypeError(f"params must be a dict of arrays, got {type(params).__name__}")
+    for key in params:
+        if not isinstance(key, str):
+            raise TypeError(f"params must have names as keys, got {key!r}")
 
 
 def _named(arrays):
     for name, value in arrays.items():
-        parts = {f"{name}[{key!r}]": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+        is_params = name == "params" and isinstance(value, dict)  # a dict elsewhere is no array
+        parts = {f"{name}[{key!r}]": item for key, item in value.items()} if is_params else {name: value}
         for part_name, part in parts.items():
             if part is not None:
                 _check_array(part_name, part)

@@ -71,6 +71,8 @@ def _numpy_for(array):
     dtype = getattr(array, "dtype", None)
     if dtype is None:
         raise TypeError(f"expected an array, got {type(array).__name__}")
+    if isinstance(array, np.matrix | np.ma.MaskedArray):  # one multiplies matrices by *, the other skips entries
+        raise TypeError(f"expected a plain array, got numpy.{type(array).__name__}: its operators mean something else")
     if dtype.kind in "OSUMm":
         raise TypeError(f"expected an array of numbers, got dtype {dtype}")
     if dtype.kind == "V":

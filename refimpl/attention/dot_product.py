@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    number,
     sum_to,
 )
 from refimpl.attention.mask import blank_unattended, check_mask
@@ -54,20 +55,20 @@ def attention_weights(q, k, bias=None, *, mask=None, scale=None, softcap=None):
     """
     xp = array_namespace(q, k, bias, mask)
     _check(q, k, bias, mask)
-    check_setting("softcap", softcap, softcap is None or softcap > 0.0, "positive")
     check_setting("d_head", q.shape[-1], q.shape[-1] > 0, "at least 1")
-    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
+    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
+    cap = None if softcap is None else number("softcap", softcap, above=0.0)
 
     queries = blank_unattended(q, mask, axis=-1)
     keys = blank_unattended(k, mask, axis=-2)
     products = xp.matmul(queries, xp.swapaxes(keys, -1, -2)) * factor  # (..., n_query, n_key)
-    capped = products if softcap is None else softcap * xp.tanh(products / softcap)
+    capped = products if cap is None else cap * xp.tanh(products / cap)
     biased = capped if bias is None else capped + bias
     y, softmax_pullback = softmax(biased, mask=mask)
 
     def pullback(dy):
         (dbiased,) = softmax_pullback(dy)
-        dproducts = dbiased if softcap is None else dbiased * (1.0 - (capped / softcap) * (capped / softcap))
+        dproducts = dbiased if cap is None else dbiased * (1.0 - (capped / cap) * (capped / cap))
         dq = xp.matmul(dproducts, keys) * factor
         dk = xp.matmul(xp.swapaxes(dproducts, -1, -2), queries) * factor
         return (dq, dk) if bias is None else (dq, dk, sum_to(dbiased, bias.shape))

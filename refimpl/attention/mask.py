@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    integer,
 )
 
 
@@ -40,6 +41,8 @@ def causal_mask(n_query, n_key, *, like, align="bottom_right"):
     keys, bottom-right leaves the first queries with nothing to attend to: their output is 0.
     """
     xp = array_namespace(like)
+    integer("n_query", n_query, at_least=0)
+    integer("n_key", n_key, at_least=0)
     check_setting("align", align, align in ("bottom_right", "top_left"), "bottom_right or top_left")
     n_before = n_key - n_query if align == "bottom_right" else 0
     return xp.arange(n_key)[None, :] <= xp.arange(n_query)[:, None] + n_before
@@ -98,6 +101,7 @@ def length_mask(lengths, n_key):
         If the lengths are not integers.
     """
     xp = array_namespace(lengths)
+    integer("n_key", n_key, at_least=0)
     check_shape("lengths", lengths, (None,))
     check_ids("lengths", lengths, n_key + 1)
     return xp.arange(n_key)[None, :] < lengths[:, None]

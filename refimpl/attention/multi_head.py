@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_params,
     check_setting,
     check_shape,
+    integer,
     merge,
     scope,
 )
@@ -190,6 +191,7 @@ def _check(q, k, v, params, n_head, mask):
     d_model = q.shape[-1]
     check_shape("k", k, (q.shape[0], None, d_model if FUSED in params else None))
     check_shape("v", v, (*k.shape[:2], d_model if FUSED in params else None))
+    integer("n_head", n_head)
     check_setting("n_head", n_head, n_head > 0 and d_model % n_head == 0, f"a divisor of d_model = {d_model}")
     separate = {key: (d_model, x.shape[-1]) for key, x in zip(SEPARATE, (q, k, v), strict=True)}
     fused = {FUSED: (3 * d_model, d_model), "in_proj_bias": (3 * d_model,), "out_proj.weight": (d_model, d_model)}

@@ -1,6 +1,6 @@
 """A stack of encoder blocks (Vaswani et al. 2017, arXiv:1706.03762, section 3.1)."""
 
-from refimpl.arrays import add_prefix, check_scopes, check_setting, merge, scope
+from refimpl.arrays import add_prefix, check_scopes, check_setting, integer, merge, scope
 from refimpl.blocks.encoder_block import post_norm_block
 
 
@@ -32,7 +32,9 @@ def encoder(x, params, *, n_layer, block=post_norm_block, **settings):
     ValueError
         If the parameters are not those of `n_layer` blocks.
     """
+    integer("n_layer", n_layer)
     check_setting("n_layer", n_layer, n_layer > 0, "positive")
+    check_setting("n_layer", n_layer, n_layer <= len(params), f"at most {len(params)}, the number of parameters")
     prefixes = [f"layers.{i}." for i in range(n_layer)]
     check_scopes(params, prefixes)
 

@@ -10,6 +10,8 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    integer,
+    number,
     table_dtype,
 )
 from refimpl.layers.softmax import log_softmax, logsumexp
@@ -65,7 +67,9 @@ def cross_entropy(
     Chowdhery et al. (2022), "PaLM", arXiv:2204.02311, section 5 (the z-loss).
     """
     xp = array_namespace(logits, targets)
-    _check(logits, targets, label_smoothing, class_weight, z_loss, reduction)
+    _check(logits, targets, ignore_index, class_weight, reduction)
+    smoothing = number("label_smoothing", label_smoothing, at_least=0.0, at_most=1.0)
+    z_factor = number("z_loss", z_loss, at_least=0.0)
     n_class, n_target = logits.shape[-1], math.prod(targets.shape)
 
     flat_targets = xp.reshape(targets, (n_target,))
@@ -79,25 +83,25 @@ def cross_entropy(
     weight = None if class_weight is None else _weights(logits, class_weight)
     # What has no share and what has no weight has no say: 0 times a log-probability of -inf would be NaN.
     weighed = log_probs if weight is None else xp.where(weight > 0.0, log_probs, 0.0) * weight
-    share = 1.0 - label_smoothing
+    share = 1.0 - smoothing
     of_target = share * weighed[xp.arange(n_target), classes] if share else 0.0
-    of_all = label_smoothing * xp.mean(weighed, axis=-1) if label_smoothing else 0.0
-    z, z_pullback = logsumexp(rows) if z_loss else (0.0, None)
-    penalty = _times(z_loss * (z * z), weight, classes) if z_loss else 0.0
+    of_all = smoothing * xp.mean(weighed, axis=-1) if smoothing else 0.0
+    z, z_pullback = logsumexp(rows) if z_factor else (0.0, None)
+    penalty = _times(z_factor * (z * z), weight, classes) if z_factor else 0.0
     losses = xp.where(ignored, 0.0, penalty - (of_target + of_all))  # (n_target,)
     divisor = _n_counted(ignored, weight, classes) if reduction == "mean" else 1.0
     y = xp.reshape(losses, targets.shape) if reduction == "none" else xp.sum(losses, axis=0) / divisor
 
     def pullback(dy):
         dlosses = xp.reshape(dy, (n_target,) if reduction == "none" else (1,)) / divisor
-        spread_evenly = label_smoothing / n_class
+        spread_evenly = smoothing / n_class
         is_target = classes[:, None] == xp.arange(n_class)  # (n_target, n_class)
         # The smoothed distribution q, each row of which sums to 1; the loss is minus its inner product with log p.
-        q = xp.where(is_target, 1.0 - label_smoothing + spread_evenly, spread_evenly + xp.zeros_like(log_probs))
+        q = xp.where(is_target, 1.0 - smoothing + spread_evenly, spread_evenly + xp.zeros_like(log_probs))
         weighed_q = q if weight is None else q * weight
         (drows,) = log_softmax_pullback(-weighed_q * dlosses[:, None])
-        if z_loss:
-            (drows_z,) = z_pullback(_times(2.0 * z_loss * z * dlosses, weight, classes))
+        if z_factor:
+            (drows_z,) = z_pullback(_times(2.0 * z_factor * z * dlosses, weight, classes))
             drows = drows + drows_z
         dlogits = xp.where(ignored[:, None], 0.0, drows)
         return (xp.reshape(dlogits, logits.shape),)
@@ -122,14 +126,13 @@ def _n_counted(ignored, weight, classes):
     return xp.where(total == 0.0, 1.0, total)
 
 
-def _check(logits, targets, label_smoothing, class_weight, z_loss, reduction):
+def _check(logits, targets, ignore_index, class_weight, reduction):
     check_floating(logits=logits)
     check_rank("logits", logits, 1)
     check_shape("targets", targets, logits.shape[:-1])
-    check_setting("label_smoothing", label_smoothing, 0.0 <= label_smoothing <= 1.0, "in [0, 1]")
-    check_setting("z_loss", z_loss, z_loss >= 0.0, "at least 0")
+    integer("ignore_index", ignore_index)
     check_setting("reduction", reduction, reduction in REDUCTIONS, f"one of {', '.join(REDUCTIONS)}")
     if class_weight is not None:
         n_class = logits.shape[-1]
-        fits = len(class_weight) == n_class and all(number >= 0.0 for number in class_weight)
+        fits = len(class_weight) == n_class and all(weight >= 0.0 for weight in class_weight)
         check_setting("class_weight", class_weight, fits, f"{n_class} numbers, one for each class, none negative")

@@ -1,6 +1,6 @@
 """Dropout (Srivastava et al. 2014), with inverted scaling and the mask as an argument."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_setting, check_shape
+from refimpl.arrays import array_namespace, check_boolean, check_floating, check_shape, number
 
 
 def dropout(x, *, keep, rate):
@@ -37,9 +37,9 @@ def dropout(x, *, keep, rate):
     check_floating(x=x)
     check_boolean(keep=keep)
     check_shape("keep", keep, x.shape)
-    check_setting("rate", rate, 0.0 <= rate <= 1.0, "in [0, 1]")
+    number("rate", rate, at_least=0.0, at_most=1.0)
 
-    scale = 1.0 / (1.0 - rate) if rate < 1.0 else 0.0
+    scale = float(1.0 / (1.0 - rate) if rate < 1.0 else 0.0)
     y = xp.where(keep, x * scale, 0.0)
 
     def pullback(dy):
@@ -71,5 +71,5 @@ def keep_mask(generator, shape, *, rate):
     ValueError
         If the rate lies outside [0, 1].
     """
-    check_setting("rate", rate, 0.0 <= rate <= 1.0, "in [0, 1]")
+    number("rate", rate, at_least=0.0, at_most=1.0)
     return generator.random(shape) >= rate

@@ -7,8 +7,8 @@ from refimpl.arrays import (
     check_floating,
     check_ids,
     check_params,
-    check_setting,
     check_shape,
+    integer,
     scatter_add,
 )
 
@@ -50,7 +50,8 @@ def embedding(ids, params, *, padding_id=None):
     check_shape("weight", weight, (None, None))
     n_row, d_model = weight.shape
     check_ids("ids", ids, n_row)
-    check_setting("padding_id", padding_id, padding_id is None or 0 <= padding_id < n_row, f"in [0, {n_row})")
+    if padding_id is not None:
+        integer("padding_id", padding_id, at_least=0, below=n_row)
 
     flat_ids = xp.reshape(ids, (math.prod(ids.shape),))  # (n_id,)
     y = xp.reshape(weight[flat_ids], (*ids.shape, d_model))

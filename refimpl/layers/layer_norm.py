@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    number,
     pick,
     widen,
 )
@@ -55,7 +56,7 @@ def layer_norm(x, params, *, eps=1e-5):
     check_rank("x", x, 1)
     for key, param in params.items():
         check_shape(key, param, x.shape[-1:])
-    check_setting("eps", eps, eps >= 0.0, "at least 0")
+    number("eps", eps, at_least=0.0)
     check_setting("d_model", x.shape[-1], x.shape[-1] > 0, "at least 1: nothing has no mean")
 
     wide = widen(x)

@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    number,
     widen,
 )
 
@@ -59,7 +60,8 @@ def rms_norm(x, params, *, eps=1e-6, weight_offset=0.0, order="scale first"):
     check_floating(x=x, params=params)
     check_rank("x", x, 1)
     check_setting("d_model", x.shape[-1], x.shape[-1] > 0, "at least 1: nothing has no mean")
-    check_setting("eps", eps, eps >= 0.0, "at least 0")
+    number("eps", eps, at_least=0.0)
+    number("weight_offset", weight_offset)
     check_setting("order", order, order in ORDERS, f"one of {', '.join(ORDERS)}")
     for key, param in params.items():
         check_shape(key, param, x.shape[-1:])

@@ -8,7 +8,7 @@ from refimpl.arrays import (
     check_broadcastable,
     check_floating,
     check_rank,
-    check_setting,
+    integer,
 )
 
 
@@ -151,7 +151,7 @@ def logsumexp(x, *, axis=-1):
 
 def _check_axis(x, axis):
     check_rank("x", x, 1)
-    check_setting("axis", axis, -x.ndim <= axis < x.ndim, f"in [{-x.ndim}, {x.ndim})")
+    integer("axis", axis, at_least=-x.ndim, below=x.ndim)
 
 
 def _highest(xp, x, axis):

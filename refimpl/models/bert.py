@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_floating,
     check_params,
     check_scopes,
+    check_setting,
     check_shape,
     merge,
     scope,
@@ -13,6 +14,7 @@ from refimpl.arrays import (
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
+from refimpl.models.bert_config import BertConfig
 from refimpl.positions.learned import learned_positions
 
 BACKBONE = ("embeddings.", "encoder.")
@@ -55,6 +57,7 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
     """
     array_namespace(token_ids, segment_ids, params)
     check_params(params, EMBEDDING_KEYS)
+    check_setting("config", config, isinstance(config, BertConfig), "a BertConfig")
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     check_shape("segment_ids", segment_ids, token_ids.shape)

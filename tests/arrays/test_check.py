@@ -140,3 +140,14 @@ def test_settings():
     check_setting("rate", 0.1, True, "in [0, 1)")
     with refuses(ValueError, "reduction must be 'mean' or 'sum', got 'avg'"):
         check_setting("reduction", "avg", False, "'mean' or 'sum'")
+
+
+def test_a_dict_is_no_array_but_parameters_are():
+    with pytest.raises(TypeError, match="x must be an array, got dict"):
+        check_floating(x={"weight": np.ones(2)})
+    check_floating(params={"weight": np.ones(2)})
+
+
+def test_parameters_without_names_are_refused():
+    with pytest.raises(TypeError, match="params must have names as keys, got 1"):
+        check_params({1: np.ones(2)}, [])

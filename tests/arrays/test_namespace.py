@@ -131,3 +131,9 @@ def test_the_lookup_imports_no_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.ma.MaskedArray])
+def test_subclasses_whose_operators_mean_something_else_are_refused(kind):
+    with pytest.raises(TypeError, match=f"expected a plain array, got numpy.{kind.__name__}"):
+        array_namespace(np.ones((2, 2)).view(kind))
