@@ -1,4 +1,4 @@
-"""What a child process of `compare.run.pool` does: confine itself, run one function, send what it returned."""
+"""What a child process of `compare.run.pool` does: confine itself, run some functions, send what each returned."""
 
 import os
 import traceback
@@ -6,32 +6,33 @@ import traceback
 from compare.run.limits import confine, end_by_itself, is_out_of_memory
 
 
-def serve(pipe, limits, log, n_thread, function, arguments):
-    """Run one function and answer through a pipe.
+def serve(pipe, limits, log, n_thread, calls):
+    """Run functions one after the other and answer through a pipe.
 
     Parameters
     ----------
     pipe : multiprocessing.connection.Connection
-        Takes ``(status, value or message)``.
+        Takes ``(status, value or message)`` for each.
     limits : Limits
-        What the function may use.
+        What a function may use.
     log : str
-        A file for whatever it prints.
+        A file for whatever they print.
     n_thread : int
         Threads of every library.
-    function : callable
-        What to run.
-    arguments : tuple
-        Its arguments.
+    calls : list of (callable, tuple)
+        Functions and their arguments.
     """
     os.setsid()  # a group of its own, so that the parent can end it with all that it started
     confine(limits, log)
-    end_by_itself(limits.seconds)
-    answer = _answer(limits, n_thread, function, arguments)
-    try:
-        pipe.send(answer)
-    except Exception as error:  # the result itself cannot be sent
-        pipe.send(("raised", f"{type(error).__name__}: {error}"))
+    for function, arguments in calls:
+        end_by_itself(limits.seconds)
+        answer = _answer(limits, n_thread, function, arguments)
+        try:
+            pipe.send(answer)
+        except Exception as error:  # the result itself cannot be sent
+            pipe.send(("raised", f"{type(error).__name__}: {error}"))
+        if answer[0] == "crashed":
+            break  # what is left runs in a process that is not damaged
     pipe.close()
     os._exit(0)  # nothing here needs to be torn down
 

@@ -1,8 +1,8 @@
-"""Run units of work, each in a child process of its own, and turn whatever happens to it into an outcome.
+"""Run units of work in child processes, and turn whatever happens to them into outcomes.
 
-The fork server of the standard library gives a fresh child in about 10 ms.  Pools of processes keep a child for many
-tasks (`concurrent.futures`, which cannot end one that hangs) or take 100 ms to replace it (`pebble`); here a unit
-can neither leave anything behind for the next one nor take it along.
+The fork server of the standard library gives a fresh child in about 10 ms, but each then takes some 100 ms to touch the
+pages of the libraries for the first time.  So a few units of one case share a child, and one that hangs or dies takes
+none of the others along: they start again in a new one.  `concurrent.futures` cannot end a process that hangs.
 """
 
 import multiprocessing
@@ -12,6 +12,7 @@ import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -20,6 +21,8 @@ from tempfile import TemporaryDirectory
 from compare.run.child import serve
 
 PRELOAD = ["compare.run.preload"]
+# Units of one group that share a child: enough to pay for its start, few enough to keep all workers busy.
+BATCH = 12
 
 
 @dataclass(frozen=True)
@@ -67,19 +70,22 @@ def _silenced(*streams):
         os.close(nowhere)
 
 
-def run_isolated(tasks, *, n_worker, limits, n_thread=1):
-    """Run tasks, several at a time, each in a fresh child process.
+def run_isolated(tasks, *, n_worker, limits, n_thread=1, group=None):
+    """Run tasks, several at a time, in child processes.
 
     Parameters
     ----------
     tasks : iterable of (key, callable, tuple)
         A name for the task, a function that children can import, and its arguments; both are pickled.
     n_worker : int
-        How many run at once.
+        How many children run at once.
     limits : Limits
-        What each may use.
+        What each task may use.
     n_thread : int, optional
         Threads of every library in each.
+    group : callable, optional
+        ``group(key)``: neighbours of one group share a child, one after the other, until one of them ends it; what was
+        left then starts in a new one.  By default every task has a child of its own.
 
     Yields
     ------
@@ -89,56 +95,72 @@ def run_isolated(tasks, *, n_worker, limits, n_thread=1):
         What became of it.
     """
     start_fork_server()
-    waiting, running = deque(tasks), []
+    waiting, running = deque(_grouped(tasks, group)), []
     with TemporaryDirectory(prefix="refcompare-") as folder:
         try:
             while waiting or running:
                 while waiting and len(running) < n_worker:
-                    running.append(_Child(*waiting.popleft(), limits, n_thread, folder))
+                    running.append(_Child(waiting.popleft(), limits, n_thread, folder))
                 nearest = min(child.deadline for child in running)
                 wait([thing for child in running for thing in child.watched], max(0.0, nearest - time.monotonic()))
-                for child in [child for child in running if child.has_ended()]:
-                    running.remove(child)
-                    yield child.key, child.outcome
+                for child in list(running):
+                    yield from child.answers()
+                    if child.is_over:
+                        running.remove(child)
+                        if child.tasks:
+                            waiting.appendleft(list(child.tasks))
         finally:
             for child in running:
                 child.end()
                 child.join()
 
 
+def _grouped(tasks, group):
+    if group is None:
+        return [[task] for task in tasks]
+    batches = (list(batch) for _, batch in groupby(tasks, key=lambda task: group(task[0])))
+    return [batch[i : i + BATCH] for batch in batches for i in range(0, len(batch), BATCH)]
+
+
 class _Child:
-    def __init__(self, key, function, arguments, limits, n_thread, folder):
+    """A process that works through some tasks; `tasks` are those without an outcome yet."""
+
+    def __init__(self, tasks, limits, n_thread, folder):
         context = multiprocessing.get_context("forkserver")
-        self.key, self._limits = key, limits
+        self.tasks, self._limits = deque(tasks), limits
         self._log = Path(folder, f"{time.monotonic_ns()}.log")
-        self._started = time.monotonic()
-        self.deadline = self._started + limits.seconds
         self._pipe, far_end = context.Pipe(duplex=False)
+        calls = [(function, arguments) for _, function, arguments in tasks]
         self._process = context.Process(
-            target=serve, args=(far_end, limits, str(self._log), n_thread, function, arguments), daemon=True
+            target=serve, args=(far_end, limits, str(self._log), n_thread, calls), daemon=True
         )
+        self._begin()
         self._process.start()
         far_end.close()
         self.watched = (self._pipe, self._process.sentinel)
-        self.outcome = None
+        self.is_over = False
 
-    def has_ended(self):
-        """Look once; if it is over, one way or another, clean up and set the outcome."""
-        said = self._received()
-        if said is not None:
+    def _begin(self):
+        self._started = time.monotonic()
+        self.deadline = self._started + self._limits.seconds
+
+    def answers(self):
+        """Yield what it has to say, and if it is over, one way or another, clean up."""
+        while self.tasks and (said := self._received()) is not None:
             status, value = said
+            yield self._made(status, value) if status == "done" else self._made(status, None, value)
+            self.is_over = self.is_over or status == "crashed"
+        if not self.tasks:
+            self.is_over = True
+        elif not self.is_over and not self._process.is_alive():
+            self.is_over = True
+            yield self._made("crashed", None, f"the process {_ending(self._process.exitcode)}{self._last_words()}")
+        elif not self.is_over and time.monotonic() >= self.deadline:
+            self.is_over = True
+            yield self._made("hung", None, f"no result within {self._limits.seconds:g} s")
+        if self.is_over:
             self.end()
-            self.outcome = self._made(status, value) if status == "done" else self._made(status, None, value)
-        elif not self._process.is_alive():
-            code = self._process.exitcode
-            self.end()
-            self.outcome = self._made("crashed", None, f"the process {_ending(code)}{self._last_words()}")
-        elif time.monotonic() >= self.deadline:
-            self.end()
-            self.outcome = self._made("hung", None, f"no result within {self._limits.seconds:g} s")
-        if self.outcome is not None:
             self._log.unlink(missing_ok=True)
-        return self.outcome is not None
 
     def _received(self):
         # The end of the pipe alone says nothing: what the child started may hold it open.
@@ -148,7 +170,10 @@ class _Child:
         return None
 
     def _made(self, status, value, message=""):
-        return Outcome(status, value, message, time.monotonic() - self._started)
+        key, *_ = self.tasks.popleft()
+        outcome = Outcome(status, value, message, time.monotonic() - self._started)
+        self._begin()
+        return key, outcome
 
     def _last_words(self):
         if not self._log.exists():

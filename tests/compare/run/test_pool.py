@@ -57,3 +57,36 @@ def test_every_library_has_the_threads_asked_for(n_thread):
         [("count", hostile_cases.thread_counts, ())], n_worker=1, limits=Limits(), n_thread=n_thread
     )
     assert set(outcome.value.values()) == {n_thread} and "torch" in outcome.value
+
+
+def grouped(*tasks, **limits):
+    everything = run_isolated(tasks, n_worker=2, limits=Limits(**limits), group=lambda key: key[0])
+    return dict(everything)
+
+
+def test_neighbours_of_a_group_share_a_child():
+    found = grouped(*(((letter, i), os.getpid, ()) for letter in "ab" for i in range(3)))
+    of_a, of_b = ({found[letter, i].value for i in range(3)} for letter in "ab")
+    assert len(of_a) == len(of_b) == 1 and of_a != of_b
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "status"),
+    [(os._exit, (3,), "crashed"), (os.abort, (), "crashed"), (exit, (0,), "crashed"), (time.sleep, (3600,), "hung")],
+)
+def test_one_that_ends_its_child_does_not_take_its_group_along(function, arguments, status):
+    tasks = [(("a", 0), os.getpid, ()), (("a", 1), function, arguments), *((("a", i), os.getpid, ()) for i in (2, 3))]
+    found = grouped(*tasks, seconds=4)
+    assert found["a", 1].status == status
+    assert all(found["a", i].status == "done" for i in (0, 2, 3))
+    assert found["a", 0].value != found["a", 2].value == found["a", 3].value
+
+
+def test_one_that_raises_leaves_the_child_to_its_group():
+    found = grouped((("a", 0), int, ("x",)), (("a", 1), os.getpid, ()))
+    assert found["a", 0].status == "raised" and found["a", 1].status == "done"
+
+
+def test_time_is_counted_for_each_of_a_group():
+    found = grouped(*((("a", i), time.sleep, (0.9,)) for i in range(4)), seconds=2)
+    assert {outcome.status for outcome in found.values()} == {"done"}
