@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from compare.measure.nesting import fingerprint, halved
+from compare.measure.nesting import fingerprint, altered
 from compare.measure.subject import Subject
 from compare.measure.threads import check_threads, set_threads, thread_counts
 
@@ -82,7 +82,7 @@ class Bench:
 
     def _fresh(self, side, kind):
         inputs = self._subjects[side].fresh()
-        return halved(inputs) if kind == "altered" else inputs
+        return altered(inputs) if kind == "altered" else inputs
 
     def prepare(self, side: str, n_call: int, kind: str) -> None:
         """Make the inputs of the next batch, outside the timed part.

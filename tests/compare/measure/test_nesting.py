@@ -1,4 +1,4 @@
-"""Nested arrays: found, halved, fingerprinted."""
+"""Nested arrays: found, altered, fingerprinted."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from compare.measure.nesting import fingerprint, halved, is_array, leaves
+from compare.measure.nesting import fingerprint, altered, is_array, leaves
 
 Pair = namedtuple("Pair", "x y")
 
@@ -33,36 +33,36 @@ def test_arrays_of_every_library_are_arrays():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128", ml_dtypes.bfloat16])
-def test_floating_arrays_are_halved_in_a_copy(dtype):
+def test_every_other_entry_is_halved_in_a_copy(dtype):
     x = np.array([1.0, -3.0], dtype=dtype)
     x.flags.writeable = False
-    half = halved({"x": x})["x"]
+    half = altered({"x": x})["x"]
     assert half.dtype == x.dtype
-    assert np.array_equal(half, np.array([0.5, -1.5], dtype=dtype))
+    assert np.array_equal(half, np.array([0.5, -3.0], dtype=dtype))
     assert np.array_equal(x, np.array([1.0, -3.0], dtype=dtype))
 
 
 def test_everything_else_is_passed_on():
     ids, mask, module = np.arange(3), np.array([True]), torch.nn.Linear(2, 2)
-    half = halved([ids, mask, module, 0.5, "text", torch.arange(3)])
+    half = altered([ids, mask, module, 0.5, "text", torch.arange(3)])
     assert half[0] is ids and half[1] is mask and half[2] is module
     assert half[3:5] == [0.5, "text"] and half[5].dtype == torch.int64
 
 
 def test_containers_keep_their_kind():
     x = np.array([2.0])
-    half = halved((Pair(x, 1), Inputs(x, n_head=2), SimpleNamespace(x=x), [x]))
+    half = altered((Pair(x, 1), Inputs(x, n_head=2), SimpleNamespace(x=x), [x]))
     assert isinstance(half[0], Pair) and half[0].x == 1.0 and half[0].y == 1
     assert half[1].x == 1.0 and half[1].n_head == 2
     assert half[2].x == 1.0 and half[3][0] == 1.0
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_halved_tensors_are_leaves_with_the_same_wish_for_a_gradient(requires_grad):
+def test_altered_tensors_are_leaves_with_the_same_wish_for_a_gradient(requires_grad):
     x = torch.ones(3, requires_grad=requires_grad)
-    half = halved((x,))[0]
+    half = altered((x,))[0]
     assert half.is_leaf and half.requires_grad is requires_grad
-    assert torch.equal(half, torch.full((3,), 0.5)) and x.grad is None
+    assert torch.equal(half, torch.tensor([0.5, 1.0, 0.5])) and x.grad is None
 
 
 def outputs():
@@ -144,3 +144,14 @@ def test_padding_of_longdouble_does_not_show_and_its_last_bit_does():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(TypeError, match=r"got object at /y"):
         fingerprint({"y": object()})
+
+
+def test_what_normalises_its_input_notices_the_alteration():
+    x = np.array([[3.0, 4.0, 5.0], [1.0, 2.0, 7.0]])
+    direction = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    other = altered(x) / np.linalg.norm(altered(x), axis=-1, keepdims=True)
+    assert not np.array_equal(direction, other)
+
+
+def test_one_number_is_halved():
+    assert altered(np.array(3.0)) == 1.5 and altered(torch.tensor(3.0)) == 1.5
