@@ -155,6 +155,51 @@ def _call_count(function):
     return variant
 
 
+def _remembers_the_first_call(function):
+    kept = []
+
+    def variant(*args, **keywords):
+        if not kept:
+            kept.append(function(*args, **keywords))
+        return kept[0]
+
+    return variant
+
+
+def _stale_buffer(function):
+    buffers = []
+
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        if not buffers:
+            buffers.extend(np.array(x) for x in leaves(y))
+        remaining = iter(buffers)
+
+        def written(x):
+            buffer = next(remaining)
+            np.copyto(buffer, np.asarray(x))
+            return buffer.view(type(x))
+
+        return map_arrays(written, y), pullback
+
+    return variant
+
+
+def _stale_gradient(function):
+    def variant(*args, **keywords):
+        y, pullback = function(*args, **keywords)
+        kept = []
+
+        def stale(dy):
+            if not kept:
+                kept.append(pullback(dy))
+            return map_arrays(np.copy, kept[0])
+
+        return y, stale
+
+    return variant
+
+
 BEHAVIOURS = {
     "zeros": _zeros,
     "NaN": _nan,
@@ -164,4 +209,7 @@ BEHAVIOURS = {
     "mutated input": _mutated_input,
     "aliased gradient": _aliased_gradient,
     "depends on the call count": _call_count,
+    "remembers the first call": _remembers_the_first_call,
+    "stale buffer": _stale_buffer,
+    "stale gradient": _stale_gradient,
 }

@@ -49,10 +49,12 @@ def encode(value):
     -------
     object
         The same with lists for tuples, Python numbers for NumPy scalars, and ``"inf"``, ``"-inf"``,
-        ``"nan"`` for floats that are not finite.
+        ``"nan"`` for floats that are not finite.  What is no character (half of a surrogate pair) is spelled out.
     """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: encode(item) for key, item in value.items()}
+        return {encode(key): encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:

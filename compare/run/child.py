@@ -3,6 +3,7 @@
 import os
 import traceback
 
+from compare.measure.message import message
 from compare.run.limits import confine, end_by_itself, is_out_of_memory
 
 
@@ -30,7 +31,7 @@ def serve(pipe, limits, log, n_thread, calls):
         try:
             pipe.send(answer)
         except Exception as error:  # the result itself cannot be sent
-            pipe.send(("raised", f"{type(error).__name__}: {error}"))
+            pipe.send(("raised", message(error)))
         if answer[0] == "crashed":
             break  # what is left runs in a process that is not damaged
     pipe.close()
@@ -48,7 +49,7 @@ def _answer(limits, n_thread, function, arguments):
     except BaseException as error:
         if is_out_of_memory(error):
             return "crashed", f"out of memory{_limit(limits)}: {error}"
-        return "raised", f"{type(error).__name__}: {error} ({_place(error)})"
+        return "raised", f"{message(error)} ({_place(error)})"
 
 
 def _limit(limits):

@@ -6,6 +6,7 @@ import numpy as np
 
 from compare.interpretations.policy import erf_by_polynomial, sums_kept_in_storage
 from compare.measure.evaluate import evaluate
+from compare.measure.message import message
 from compare.measure.truth import DTYPES, along, find_truth
 from compare.peers.arrays import ArrayPeer
 from compare.run.catalogue import printable
@@ -133,8 +134,7 @@ def judge_function(function, case, config, dtype, *, truth=None, seed=0):
         Why it did not pass.
     """
     truth = truth or find_truth(case, config, dtype, seed)
-    judged = _judged(ArrayPeer(function), case, config, dtype, truth)
-    return _verdict({"this": judged})
+    return _verdict({"this": _judged(ArrayPeer(function), case, config, dtype, truth)})
 
 
 def _judge_peer(name, case, config, dtype, truth, seed, backend):
@@ -153,7 +153,7 @@ def _judge_peer(name, case, config, dtype, truth, seed, backend):
 def _raised(error):
     if is_out_of_memory(error):
         raise error  # what comes after it would run in the memory that is left: this unit is over
-    return {"outputs": {}, "gradients": {}, "error": f"{type(error).__name__}: {error}", "seconds": 0.0}
+    return {"outputs": {}, "gradients": {}, "error": message(error), "seconds": 0.0}
 
 
 def _only(what, judged):

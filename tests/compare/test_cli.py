@@ -189,6 +189,8 @@ def test_a_finished_run_starts_anew(tmp_path):
     (("run", "--profile", "huge"), "'huge' is not one of 'quick', 'full'"),
     (("run", "--backend", "jax"), "backend must be one of numpy, cupy, got 'jax'"),
     (("run", "--workers", "0"), "'--workers': Input should be greater than or equal to 1"),
+    (("run", "--time-limit", "inf"), "'--time-limit': Input should be less than or equal to 1000000"),
+    (("run", "--memory-limit", "inf"), "'--memory-limit': Input should be less than or equal to 1000000"),
     (("run", "--no-such-option"), "No such option"),
     (("compare",), "No such command 'compare'"),
     (("diff", "nowhere", "nowhere"), "cannot read nowhere: No such file"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from compare.cases.bug import BEHAVIOURS
 from compare.cases.registry import all_cases
@@ -33,12 +34,56 @@ def test_results_are_named_like_the_truth():
     [
         ("mutated input", "changed one of its inputs"),
         ("depends on the call count", "another result when called a second time"),
+        ("stale buffer", "overwrote what it had returned before"),
+        ("stale gradient", "another result when called a second time"),
         ("aliased gradient", "memory that belongs to one of its inputs"),
     ],
 )
 def test_misbehaviour_is_named(behaviour, words):
     case = all_cases()["relu"]
     _, found = evaluated(ArrayPeer(BEHAVIOURS[behaviour](case.reference)), case)
+    assert words in found.misbehaviour
+
+
+def test_a_result_of_other_inputs_is_not_taken_for_that_of_these():
+    case = all_cases()["relu"]
+    truth, found = evaluated(ArrayPeer(BEHAVIOURS["remembers the first call"](case.reference)), case)
+    assert not np.array_equal(found.outputs["y"], truth.outputs["y"].value)
+
+
+def test_a_cotangent_that_is_written_into_is_noticed():
+    class Wiping(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return torch.relu(x)
+
+        @staticmethod
+        def backward(context, dy):
+            dx = dy * 1.0
+            dy.zero_()
+            return dx
+
+    _, found = evaluated(TorchPeer(Wiping.apply), all_cases()["relu"])
+    assert "changed one of its inputs" in found.misbehaviour
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda y, dx, dparams: ((y, y), (dx, dparams)), "returned 2 outputs instead of 1"),
+        (lambda y, dx, dparams: (y, (dx, dparams, dx)), "returned 3 gradients instead of 2"),
+        (lambda y, dx, dparams: (y, (dx, dparams | {"scale": dx})), "the gradient of scale, which is no parameter"),
+    ],
+)
+def test_more_than_was_asked_for_is_noticed(spoil, words):
+    case = all_cases()["layer_norm"]
+
+    def generous(x, params, *, eps=1e-5):
+        y, pullback = case.reference(x, params, eps=eps)
+        spoilt, _ = spoil(y, None, {})
+        return spoilt, lambda dy: spoil(y, *pullback(dy[0] if isinstance(dy, tuple) else dy))[1]
+
+    _, found = evaluated(ArrayPeer(generous), case)
     assert words in found.misbehaviour
 
 

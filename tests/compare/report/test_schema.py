@@ -205,3 +205,12 @@ def test_a_folder_that_cannot_be_is_one_clear_error(tmp_path, small):
     ) as caught:
         schema.write(tmp_path / "file" / "reports" / "report.json", small)
     assert caught.value.__cause__ is None
+
+
+def test_what_is_no_character_is_spelled_out_and_the_report_is_written(small, tmp_path):
+    small["cases"][0]["reason"] = "half of a pair: \ud800"
+    small["environment"]["packages"] = {"\udcff": "1"}
+    schema.write(tmp_path / "report.json", small)
+    found = schema.read(tmp_path / "report.json")
+    assert found["cases"][0]["reason"] == "half of a pair: \\ud800"
+    assert found["environment"]["packages"] == {"\\udcff": "1"}
