@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from compare.measure.nesting import fingerprint, altered
+from compare.measure.nesting import altered, fingerprint
 from compare.measure.subject import Subject
 from compare.measure.threads import check_threads, set_threads, thread_counts
 

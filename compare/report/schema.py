@@ -153,7 +153,7 @@ def read(path):
     """
     try:
         report = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter where lists are nested without end
         raise ValueError(f"{path} must be a JSON report, got {error}") from None
     try:
         validate(report)

@@ -43,7 +43,8 @@ def judge(candidate, truth, *, rounded_truth=False, softened=0):
     with np.errstate(all="ignore"):
         error = np.where(finite, np.abs(got - value), np.where(agree, 0, np.inf))
         sigma = np.asarray(truth.sigma) * (math.sqrt(2.0) if rounded_truth else 1.0)
-        in_sigma = np.where(error == 0, 0, error / sigma).astype(np.float64)
+        # A tolerance without bound would let anything through.
+        in_sigma = np.where(error == 0, 0, np.where(np.isinf(sigma), np.inf, error / sigma)).astype(np.float64)
     return _figures(candidate, "", softened) | _error_figures(got, value, error, in_sigma, candidate.dtype)
 
 

@@ -1,6 +1,7 @@
 """Reading a safetensors file that nobody vouches for."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,7 @@ def read_safetensors(path, *, max_bytes=MAX_BYTES):
     return tensors
 
 
+@contextmanager
 def open_checkpoint(path):
     """Open a regular file for reading.
 
@@ -70,20 +72,21 @@ def open_checkpoint(path):
     path : pathlib.Path
         The file.
 
-    Returns
-    -------
+    Yields
+    ------
     io.BufferedReader
-        The open file.
+        The open file, until the block ends.
 
     Raises
     ------
     CheckpointError
-        If there is no such file, it is no regular file, or it may not be read.
+        If there is no such file, it is no regular file, it may not be read, or reading it fails.
     """
     try:
         if not path.is_file():  # a pipe or a device would block or never end
             raise refusal(path, "a file", "something else" if path.exists() else "nothing there")
-        return path.open("rb")
+        with path.open("rb") as stream:
+            yield stream
     except OSError as error:
         raise refusal(path, "a readable file", error.strerror) from error
 

@@ -1,5 +1,6 @@
 import os
 import struct
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -109,3 +110,10 @@ def test_a_file_exchanged_between_check_and_reading_is_refused(other, tmp_path, 
     monkeypatch.setattr(reader, "read_header", exchange)
     with pytest.raises(CheckpointError, match="expected tensor 't' still as "):
         read_safetensors(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").is_file(), reason="no file here whose first byte cannot be read")
+def test_a_file_that_fails_while_it_is_read_is_refused(tmp_path):
+    (tmp_path / "broken.safetensors").symlink_to("/proc/self/mem")
+    with pytest.raises(CheckpointError, match="a readable file"):
+        read_safetensors(tmp_path / "broken.safetensors")

@@ -214,3 +214,9 @@ def test_what_is_no_character_is_spelled_out_and_the_report_is_written(small, tm
     found = schema.read(tmp_path / "report.json")
     assert found["cases"][0]["reason"] == "half of a pair: \\ud800"
     assert found["environment"]["packages"] == {"\\udcff": "1"}
+
+
+def test_nesting_without_end_is_no_report(tmp_path):
+    (tmp_path / "report.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"report\.json must be a JSON report, got maximum recursion depth"):
+        schema.read(tmp_path / "report.json")

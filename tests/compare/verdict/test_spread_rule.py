@@ -98,3 +98,9 @@ def test_cosine_tells_direction_even_of_tiny_gradients():
 def test_empty_tensors_agree():
     figures = judge(np.zeros((0, 3), np.float32), Spread(np.zeros((0, 3)), None, np.float32))
     assert figures["passed"] and figures["n"] == 0
+
+
+def test_a_tolerance_without_bound_lets_nothing_through():
+    truth = truth_of([1.0, 2.0], math.inf)
+    assert judge(np.array([1.0, 2.0], np.float32), truth)["passed"]
+    assert not judge(np.array([1.0, 2.5], np.float32), truth)["passed"]
