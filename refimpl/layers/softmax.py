@@ -155,8 +155,9 @@ def _check_axis(x, axis):
 
 
 def _highest(xp, x, axis):
-    # The maximum of nothing, or of minus infinities, shifts nothing: -inf - -inf would be NaN.
+    # The maximum of nothing, or of minus infinities, shifts nothing: -inf - -inf would be NaN.  Infinity - infinity is
+    # NaN, and spreads to the whole axis as it should: what overflowed has no softmax.
     if x.shape[axis] == 0:
         return 0.0
     highest = xp.max(x, axis=axis, keepdims=True)
-    return xp.where(xp.isfinite(highest), highest, 0.0)
+    return xp.where(highest == -math.inf, 0.0, highest)

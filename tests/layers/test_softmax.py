@@ -122,3 +122,13 @@ def test_logsumexp_refuses():
         logsumexp(np.ones(3), axis=1)
     with pytest.raises(TypeError, match="x must be a floating array"):
         logsumexp(np.ones(3, np.int64))
+
+
+@pytest.mark.parametrize("function", [softmax, log_softmax])
+def test_infinity_spreads_to_its_axis_and_no_further(function):
+    x = np.array([[np.inf, 1.0, 2.0], [0.0, 1.0, 2.0]])
+    with np.errstate(invalid="ignore"):
+        y, pullback = function(x)
+        (dx,) = pullback(np.ones((2, 3)))
+    assert np.isnan(y[0]).all() and np.isnan(dx[0]).all()
+    assert np.isfinite(y[1]).all() and np.isfinite(dx[1]).all()
