@@ -44,6 +44,7 @@ CALLS = {
     "ones": (1, ("dtype",)),
     "full": (2, ("dtype",)),
     "arange": (3, ()),
+    "asarray": (1, ("dtype",)),
     "zeros_like": (1, ()),
     "ones_like": (1, ()),
 }
