@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from compare.measure.paired import compare_pairs
-from compare.measure.throughput import BATCH_S, MOST_CALLS, ThroughputFailure, Timers, time_pairs
+from compare.measure.throughput import BATCH_S, FEWEST_PAIRS, MOST_CALLS, ThroughputFailure, Timers, time_pairs
 from tests.compare.measure import subjects
 
 
@@ -58,9 +58,10 @@ def test_the_budget_is_kept():
     assert run.measured_s == pytest.approx(7 * 0.0602, rel=2**-40)  # sums of a few rounded numbers
 
 
-def test_slow_programs_get_one_pair_at_least():
+def test_slow_programs_get_enough_pairs_for_a_verdict():
     run, _ = simulated({"a": 5.0, "b": 9.0}, budget_s=1.0)
-    assert len(run.pairs) == 1 and run.calls == {"a": 1, "b": 1}
+    assert compare_pairs([run.pairs, run.pairs]).verdict == "faster"
+    assert len(run.pairs) == FEWEST_PAIRS and run.calls == {"a": 1, "b": 1}
 
 
 def test_very_quick_programs_stop_at_a_bounded_number_of_inputs():
