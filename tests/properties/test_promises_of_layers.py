@@ -47,7 +47,7 @@ PROMISES = {
     ),
     "the z-loss is added": (
         promises.the_z_loss_is_added, cross_entropy,
-        rewritten(cross_entropy, "z_loss * (z * z)", "z_loss * z_loss * (z * z)"),
+        rewritten(cross_entropy, "z_factor * (z * z)", "z_factor * z_factor * (z * z)"),
     ),
 }  # fmt: skip
 
