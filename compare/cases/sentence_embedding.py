@@ -40,7 +40,7 @@ CASES = [
         peers={"torch": torch_sentence_embedding},
         bugs={
             "padding summed up": rewritten(sentence_embedding, "xp.where(kept, x, 0.0)", "x"),
-            "not normalised": rewritten(sentence_embedding, "1.0 / xp.where(length", "1.0 + 0.0 * xp.where(length"),
+            "not normalised": rewritten(sentence_embedding, "1.0 / xp.sqrt(", "1.0 + 0.0 * xp.sqrt("),
             "gradient along the embedding": rewritten(sentence_embedding, "(dy - y * along_y) * scale", "dy * scale"),
             "gradient into padding": rewritten(sentence_embedding, "dx = xp.where(kept,", "dx = xp.where(kept | True,"),
         },

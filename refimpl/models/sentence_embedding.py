@@ -45,8 +45,8 @@ def sentence_embedding(x, *, is_token):
     n_token = xp.sum(is_token.astype(x.dtype), axis=1, keepdims=True)  # (n_batch, 1)
     divisor = xp.where(n_token == 0.0, 1.0, n_token)
     mean = xp.sum(xp.where(kept, x, 0.0), axis=1) / divisor  # (n_batch, d_model)
-    length = xp.sqrt(xp.sum(mean * mean, axis=-1, keepdims=True))
-    scale = 1.0 / xp.where(length == 0.0, 1.0, length)
+    square = xp.sum(mean * mean, axis=-1, keepdims=True)
+    scale = 1.0 / xp.sqrt(xp.where(square == 0.0, 1.0, square))
     y = mean * scale
 
     def pullback(dy):
