@@ -120,6 +120,10 @@ def test_a_wrong_second_derivative_is_rejected():
     rejects(checks.second_derivative, tanh, frozen)
 
 
+def test_a_second_derivative_of_nan_is_rejected():
+    rejects(checks.second_derivative, tanh, with_pullback(tanh, lambda g, dy: (np.nan * g[0],)))
+
+
 # --- wrong forwards, with pullbacks that fit ---------------------------------------------------------------
 
 
