@@ -35,9 +35,10 @@ def draw_errors(report, palette):
     top = _right_edge(found)
     for axes, dtype in zip(panels, dtypes, strict=True):
         _frame(axes, dtype, top, palette)
-        for line in found:
-            if line.dtype == dtype:
-                _points(axes, rows.index((line.section, line.case)), line, top, palette)
+        placed = [(rows.index((line.section, line.case)), line) for line in found if line.dtype == dtype]
+        for side in STYLES:
+            _points(axes, placed, side, top, palette)
+        _label_verdicts(axes, placed, palette)
     _label_rows(panels[0], rows, found, palette)
     handles = [_marker(panels[0], [], [], side, palette) for side in STYLES]
     figure.legend(
@@ -95,17 +96,17 @@ def _power(value):
     return "10" + str(round(math.log10(value))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _points(axes, position, line, top, palette):
-    for side in STYLES:
-        size = _of_side(line, side)
-        if size is None:
-            continue
-        at = min(max(size, FLOOR), top) if math.isfinite(size) else top
-        _marker(axes, [at], [position], side, palette)
+def _points(axes, placed, side, top, palette):
+    sizes = [(_of_side(line, side), position) for position, line in placed]
+    sizes = [(size, position) for size, position in sizes if size is not None]
+    at = [min(max(size, FLOOR), top) if math.isfinite(size) else top for size, _ in sizes]
+    # One artist for all points: hundreds of them would be most of the time and most of the markup.
+    _marker(axes, at, [position for _, position in sizes], side, palette)
+    for size, position in sizes:
         if not math.isfinite(size):
             axes.annotate(
                 f"{size}",
-                (at, position),
+                (top, position),
                 (-6, 0),
                 textcoords="offset points",
                 ha="right",
@@ -113,24 +114,28 @@ def _points(axes, position, line, top, palette):
                 color=palette.limit,
                 fontsize=8,
             )
-    if line.verdict != "PASS":
-        axes.text(
-            1.01,
-            position,
-            line.verdict,
-            transform=axes.get_yaxis_transform(),
-            color=palette.limit,
-            fontsize=7.5,
-            fontweight="bold",
-            va="center",
-        )
+
+
+def _label_verdicts(axes, placed, palette):
+    for position, line in placed:
+        if line.verdict != "PASS":
+            axes.text(
+                1.01,
+                position,
+                line.verdict,
+                transform=axes.get_yaxis_transform(),
+                color=palette.limit,
+                fontsize=7.5,
+                fontweight="bold",
+                va="center",
+            )
 
 
 def _marker(axes, x, y, side, palette):
     colour = getattr(palette, side)
     face = colour if side == "reference" else "none"
     (drawn,) = axes.plot(
-        x, y, STYLES[side], color=colour, markerfacecolor=face, markersize=5, markeredgewidth=1.2
+        x, y, STYLES[side], color=colour, markerfacecolor=face, markersize=5, markeredgewidth=1.2, linestyle="none"
     )
     return drawn
 

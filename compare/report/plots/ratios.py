@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from matplotlib.collections import LineCollection
+
 from compare.report.plots.canvas import dtype_style, label_rows, new_figure, nothing_measured, sort_dtypes
 from compare.report.words import number, printable
 
@@ -103,9 +105,11 @@ def _draw(points, label, missing, palette):
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.axvline(1.0, color=palette.ink, linewidth=1.2)
-    for point in points:
-        shift = SPREAD * ((dtypes.index(point.dtype) + 0.5) / len(dtypes) - 0.5)
-        _point(axes, point, names.index(point.name) + shift, (low, high), palette)
+    rows = {name: index for index, name in enumerate(names)}
+    for index, dtype in enumerate(dtypes):
+        shift = SPREAD * ((index + 0.5) / len(dtypes) - 0.5)
+        placed = [(rows[point.name] + shift, point) for point in points if point.dtype == dtype]
+        _points(axes, placed, dtype, (low, high), palette)
     ticks = _ticks(low, high)
     axes.set_xticks(ticks, [f"{number(tick)}×" for tick in ticks])
     axes.minorticks_off()
@@ -136,13 +140,19 @@ def _ticks(low, high):
     return [float(base) ** power for power in range(first, last + 1)]
 
 
-def _point(axes, point, y, limits, palette):
-    colour, marker = dtype_style(point.dtype, palette)
-    x, low, high = (_clamp(value, *limits) for value in (point.ratio, point.low, point.high))
-    if low < high:
-        axes.plot([low, high], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
-    face = colour if point.claim else "none"
-    axes.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=5, markeredgewidth=1.2)
+def _points(axes, placed, dtype, limits, palette):
+    # One artist for the intervals and one for each kind of point, however many there are.
+    colour, marker = dtype_style(dtype, palette)
+    ends = [(y, _clamp(point.low, *limits), _clamp(point.high, *limits)) for y, point in placed]
+    intervals = [[(low, y), (high, y)] for y, low, high in ends if low < high]
+    axes.add_collection(LineCollection(intervals, colors=colour, linewidths=1.4), autolim=False)
+    for claim, face in ((True, colour), (False, "none")):
+        kept = [(_clamp(point.ratio, *limits), y) for y, point in placed if point.claim == claim]
+        if kept:
+            axes.plot(
+                *zip(*kept, strict=True), marker,
+                color=colour, markerfacecolor=face, markersize=5, markeredgewidth=1.2, linestyle="none",
+            )  # fmt: skip
 
 
 def _clamp(value, low, high):

@@ -18,6 +18,8 @@ def drawn():
 def points():
     def read(axes, markers):
         drawn = [line for line in axes.lines if line.get_marker() in markers and len(line.get_xdata())]
-        return [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in drawn]
+        return [
+            (float(x), float(y)) for line in drawn for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+        ]
 
     return read
