@@ -32,8 +32,7 @@ def write_all(report, folder):
     folder = Path(folder)
     paths = [folder / name for name in ("report.json", "report.md", "report.html")]
     # The JSON goes first: it cost the measurements, and the other two can be made from it again.
-    schema.write(paths[0], report)
-    report = schema.decode(schema.encode(report))
+    report = schema.write(paths[0], report)
     schema.write_text(paths[1], markdown.render(report))
     schema.write_text(paths[2], html.render(report))
     return paths

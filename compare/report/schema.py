@@ -2,12 +2,15 @@
 
 import json
 import math
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
+import fastjsonschema
+from fastjsonschema import JsonSchemaValueException
 from jsonschema import Draft202012Validator
 
+from compare.report.rounding import round_figures
 from refimpl.checkpoints.atomic import atomic_files
 
 SCHEMA = "refimpl-compare/1"
@@ -102,13 +105,22 @@ def problems(report):
     list of str
         One line a problem, naming the path, what was expected and what was found.
     """
-    report = encode(report)
+    return _problems(encode(report))
+
+
+def _problems(report):
     version = report.get("schema") if isinstance(report, dict) else None
     if isinstance(report, dict) and version != SCHEMA:
         # Under another version every further complaint would be noise.
         return [f"report.schema must be {SCHEMA!r}, got {_short(version)}"]
-    found = [_describe(error) for error in _validator().iter_errors(report)]
-    return found or _repeated_rows(report)
+    try:
+        _quick_check()(report)
+    except JsonSchemaValueException:
+        # It stops at the first problem, in words of its own.
+        found = [_describe(error) for error in _validator().iter_errors(report)]
+        if found:
+            return found
+    return _repeated_rows(report)
 
 
 def validate(report):
@@ -124,7 +136,10 @@ def validate(report):
     ValueError
         Naming the path, what was expected and what was found, for the first problems and their number.
     """
-    found = problems(report)
+    _refuse(problems(report))
+
+
+def _refuse(found):
     if found:
         lead = "not a valid report:" + ("\n" if len(found) > 1 else " ")
         more = f"\n... and {len(found) - 10} more" if len(found) > 10 else ""
@@ -156,7 +171,7 @@ def read(path):
     except (ValueError, RecursionError) as error:  # the latter where lists are nested without end
         raise ValueError(f"{path} must be a JSON report, got {error}") from None
     try:
-        validate(report)
+        _refuse(_problems(report))  # as it is: what comes from a JSON file is encoded
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return decode(report)
@@ -172,6 +187,11 @@ def write(path, report):
     report : dict
         A report, encoded or not.
 
+    Returns
+    -------
+    dict
+        The report as the file holds it, its figures rounded by `round_figures`, decoded.
+
     Raises
     ------
     ValueError
@@ -179,8 +199,11 @@ def write(path, report):
     OSError
         If the folder cannot be written to; a file that was there before is left as it was.
     """
-    validate(report)
-    write_text(path, json.dumps(encode(report), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    report = encode(report)
+    _refuse(_problems(report))
+    round_figures(report)
+    write_text(path, _dumps(report))
+    return decode(report)
 
 
 def write_text(path, text):
@@ -207,10 +230,27 @@ def write_text(path, text):
         raise OSError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+def _dumps(report):
+    # A line a row: a text tool sees which rows changed, and indented figures would double the file.
+    compact = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    head = "".join(f"{compact(name)}:{compact(report[name])},\n" for name in ("schema", "environment"))
+    return "{" + head + '"cases":[\n' + ",\n".join(map(compact, report["cases"])) + "\n]}\n"
+
+
+@cache
+def _schema():
+    return json.loads(files(__package__).joinpath("report.schema.json").read_text(encoding="utf-8"))
+
+
 @cache
 def _validator():
-    text = files(__package__).joinpath("report.schema.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
+    return Draft202012Validator(_schema())
+
+
+@cache
+def _quick_check():
+    # Compiled for draft 7, as which every rule of this schema reads the same; fifty times as fast.
+    return fastjsonschema.compile({**_schema(), "$schema": "http://json-schema.org/draft-07/schema#"}, use_default=False)
 
 
 def _describe(error):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from compare.report import schema
+from compare.report.rounding import round_figures
 
 
 def put(report, path, value):
@@ -139,8 +140,16 @@ def test_non_finite_numbers_survive_the_file(tmp_path, mixed):
 
 
 def test_a_report_reads_back_as_it_was_written(tmp_path, small):
+    written = schema.write(tmp_path / "report.json", small)
+    assert schema.read(tmp_path / "report.json") == written
+    round_figures(small)
+    assert written == small
+
+
+def test_the_file_has_a_line_for_each_row(tmp_path, small):
     schema.write(tmp_path / "report.json", small)
-    assert schema.read(tmp_path / "report.json") == small
+    lines = (tmp_path / "report.json").read_text().splitlines()
+    assert [json.loads(line.removesuffix(",")) for line in lines[3:-1]] == json.loads("".join(lines))["cases"]
 
 
 def test_text_that_reads_nan_stays_text():
