@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sphinx.util import logging
 
-from readalong import api, measured, quote, roles, template, words
+from readalong import api, measured, properties, quote, roles, template, words
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ def _check_pages(app):
 
 
 def setup(app):
-    for part in (api, quote, measured, words, roles):
+    for part in (api, quote, measured, words, properties, roles):
         part.setup(app)
     app.connect("builder-inited", _check_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
