@@ -8,6 +8,7 @@ from compare.report.plots import PLOTS, embed, stylesheet
 from compare.report.summary import (
     SIDES,
     VERDICTS,
+    badness,
     counts,
     figures,
     gravest,
@@ -20,6 +21,8 @@ from compare.report.summary import (
 from compare.verdict.spread_rule import LIMIT
 
 SHOWN = 20  # problems; the rest is folded away, so that the page stays a page
+# Tensors of a row that are shown, by whether it passed; of thousands of rows they would be most of the page.
+TENSORS = {True: 2, False: 6}
 GLYPHS = dict(zip(VERDICTS, "✓~?✗!…†", strict=True))
 
 
@@ -70,12 +73,17 @@ def _template():
         lstrip_blocks=True,
     )
     names = ("number", "sigmas", "pair", "tolerance", "ratio", "seconds", "scaled")
-    environment.filters.update({name: getattr(words, name) for name in names}, sort=_sortable)
+    environment.filters.update({name: getattr(words, name) for name in names}, sort=_sortable, indices=_indices)
     return environment.get_template("report.html.j2")
 
 
 def _one_line(value):
     return words.printable(value) if type(value) is str else value
+
+
+def _indices(value):
+    # Without blanks, as they are many.
+    return words.ABSENT if value is None else f"[{','.join(map(str, value))}]"
 
 
 def _sortable(value):
@@ -133,9 +141,14 @@ def _sections(report):
 
 
 def _tensors(row):
-    """List kind, tensor name, side and error figures, the two sides of a tensor together."""
-    for kind in ("outputs", "gradients"):
-        for name in dict.fromkeys(name for side in SIDES for name in figures(row, kind, side)):
-            for side in SIDES:
-                if name in figures(row, kind, side):
-                    yield kind, name, side, figures(row, kind, side)[name]
+    """List what of a row's tensors is shown: kind, name, side and error figures; and all that is not."""
+    found = [
+        (kind, name, side, error)
+        for kind in ("outputs", "gradients")
+        for side in SIDES
+        for name, error in figures(row, kind, side).items()
+    ]
+    found.sort(key=lambda item: badness(item[3]), reverse=True)
+    failed = sum(not error["passed"] for *_, error in found)
+    n_shown = max(failed, TENSORS[row["verdict"] == "PASS"])
+    return found[:n_shown], found[n_shown:]

@@ -250,7 +250,8 @@ def _validator():
 @cache
 def _quick_check():
     # Compiled for draft 7, as which every rule of this schema reads the same; fifty times as fast.
-    return fastjsonschema.compile({**_schema(), "$schema": "http://json-schema.org/draft-07/schema#"}, use_default=False)
+    draft_7 = {**_schema(), "$schema": "http://json-schema.org/draft-07/schema#"}
+    return fastjsonschema.compile(draft_7, use_default=False)
 
 
 def _describe(error):

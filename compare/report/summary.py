@@ -176,6 +176,24 @@ def not_passed(report):
     return sorted(rows, key=lambda row: (-VERDICTS.index(row["verdict"]), row_key(row)))
 
 
+def badness(error):
+    """Order the error figures of tensors.
+
+    Parameters
+    ----------
+    error : dict
+        Error figures of one tensor.
+
+    Returns
+    -------
+    tuple
+        The larger, the worse: what failed is worse than what passed, then NaN, then the error in sigma.
+    """
+    size = error["sigma_max"]
+    known = size is not None
+    return not error["passed"], known and math.isnan(size), size if known else -1.0
+
+
 def worst_element(row):
     """Find the element that is furthest off.
 
@@ -196,13 +214,7 @@ def worst_element(row):
         for side in SIDES
         for name, error in figures(row, kind, side).items()
     ]
-
-    def badness(item):
-        size = item[3]["sigma_max"]
-        known = size is not None
-        return not item[3]["passed"], known and math.isnan(size), size if known else -1.0
-
-    return max(found, key=badness, default=None)
+    return max(found, key=lambda item: badness(item[3]), default=None)
 
 
 def _line(key, rows):

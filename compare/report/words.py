@@ -184,4 +184,5 @@ def printable(text):
     str
         One line.
     """
-    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+    text = str(text)
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else " " for letter in text)

@@ -1,9 +1,11 @@
+import math
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 from compare.report import html
+from compare.report.summary import worst_element
 
 VOID = {"meta", "link", "input", "br", "img", "source"}
 
@@ -97,9 +99,37 @@ def test_every_row_is_there_with_its_figures_and_command(mixed):
     for number, row in enumerate(mixed["cases"]):
         assert f'id="row-{number}"' in text
         assert row["repeat"] in text
-    figures = mixed["cases"][0]["outputs"]["reference"]["y"]
+    figures = worst_element(mixed["cases"][0])[3]
     for shown in (f"{figures['ulp_max']:.3g}", f"{figures['abs_max']:.3g}", f"{figures['worst_truth']:.7g}"):
         assert f">{shown}<" in text
+
+
+def tensors_of(text):
+    (body,) = re.findall(r'<table class="figures">.*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    return re.findall(r"<th>(.*?)</th>", body)
+
+
+def test_of_many_tensors_the_worst_are_shown_and_the_rest_is_counted(synthetic):
+    row = synthetic.row()
+    template = row["outputs"]["reference"]["y"]
+    row["gradients"] = {}
+    row["outputs"] = {"reference": {f"t{k}": {**template, "sigma_max": k / 4} for k in range(9)}}
+    report = {**synthetic.small(), "cases": [row]}
+    assert tensors_of(html.render(report)) == ["t8", "t7"]
+    assert "and 7 more in report.json, none worse than 1.5 σ" in html.render(report)
+    row["verdict"] = "FAIL"
+    row["outputs"]["reference"]["t0"]["passed"] = False
+    assert tensors_of(html.render(report)) == ["t0", "t8", "t7", "t6", "t5", "t4"]
+    assert "and 3 more in report.json, none worse than 0.8 σ" in html.render(report)
+
+
+def test_every_tensor_that_failed_is_shown(synthetic):
+    row = synthetic.row()
+    template = {**row["outputs"]["reference"]["y"], "passed": False, "sigma_max": math.nan}
+    row.update(verdict="FAIL", outputs={"peer": {f"t{k}": template for k in range(40)}})
+    text = html.render({**synthetic.small(), "cases": [row]})
+    assert tensors_of(text) == [f"t{k}" for k in range(40)]
+    assert "and 4 more in report.json" in text  # its gradients, which passed
 
 
 def test_many_failures_are_folded(synthetic):
