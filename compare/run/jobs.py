@@ -77,7 +77,9 @@ def cost(unit, request):
     """
     from compare.run.subjects import count_cost
 
-    return count_cost(*find(unit, request.plugins), unit.dtype, request.seed)
+    case, config = find(unit, request.plugins)
+    start = time.perf_counter()
+    return count_cost(case, config, unit.dtype, request.seed) | {"seconds": time.perf_counter() - start}
 
 
 def memory(unit, request):
