@@ -4,9 +4,7 @@ import math
 import pickle
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from compare.measure.bench import Bench
 from compare.measure.paired import Comparison, compare_pairs
@@ -118,31 +116,17 @@ class Timers:
         """
         payload = pickle.dumps(recipe)
         started = time.perf_counter()
-        numbers = range(len(self._workers))
-        failures = []
-
-        def guarded(i, work):
-            try:
-                return work(self._workers[i])
-            except WorkerError as failure:
-                self._workers[i] = None
-                failures.append(failure)
-
-        def opened(i):
+        runs = []
+        for i in range(len(self._workers)):
             if self._workers[i] is None:
                 self._workers[i] = Worker(Bench, timeout_s=self._timeout_s)
-            return guarded(i, lambda worker: worker.ask("open", payload, self._n_thread))
-
-        # Nothing is timed yet, so the processes get ready side by side.
-        with ThreadPoolExecutor(len(self._workers)) as threads:
-            counts = list(threads.map(opened, numbers))
-        runs = []
-        for i in numbers:
-            if not failures:
-                timing = partial(time_pairs, thread_counts=counts[i], budget_s=budget_s / len(self._workers))
-                runs.append(guarded(i, timing))
-        if failures:
-            return ThroughputFailure(failures[0].kind, str(failures[0]))
+            try:
+                runs.append(
+                    time_pairs(self._workers[i], payload, self._n_thread, budget_s / len(self._workers))
+                )
+            except WorkerError as failure:
+                self._workers[i] = None
+                return ThroughputFailure(failure.kind, str(failure))
         return self._summary(runs, seed, time.perf_counter() - started)
 
     def _summary(self, runs, seed, total_s):
@@ -179,7 +163,8 @@ class ProcessRun:
 
 def time_pairs(
     worker: Worker,
-    thread_counts: dict[str, int],
+    payload: bytes,
+    n_thread: int,
     budget_s: float,
     clock: Callable[[], float] = time.perf_counter,
 ) -> ProcessRun:
@@ -188,9 +173,11 @@ def time_pairs(
     Parameters
     ----------
     worker : Worker
-        The process, which serves a `Bench` that is open.
-    thread_counts : dict of str to int
-        What it answered when it was opened.
+        The process, which serves a `Bench`.
+    payload : bytes
+        The pickled recipe.
+    n_thread : int
+        Threads for every pool.
     budget_s : float
         Beyond the fewest pairs, none begins that would end later, going by the last one.
     clock : callable
@@ -201,7 +188,9 @@ def time_pairs(
     ProcessRun
         At least `FEWEST_PAIRS` pairs, and what was checked.
     """
+    worker.ask("idle")  # a new process starts and imports at no one's expense
     deadline = clock() + budget_s
+    thread_counts = worker.ask("open", payload, n_thread)
     latency_s = sorted(worker.timed("idle")[1] for _ in range(N_LATENCY))[N_LATENCY // 2]
     calls = {side: _calls_for_a_batch(worker, side) for side in "ab"}
     pairs, measured_s, pair_s = [], 0.0, 0.0

@@ -35,7 +35,7 @@ class SimulatedWorker:
 
 def simulated(seconds, budget_s=1.0, drift=0.0):
     worker = SimulatedWorker(seconds, drift)
-    return time_pairs(worker, {"torch": 2}, budget_s, clock=worker.clock), worker
+    return time_pairs(worker, b"", 2, budget_s, clock=worker.clock), worker
 
 
 def test_batches_are_long_enough_and_inputs_are_made_outside():
