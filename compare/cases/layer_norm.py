@@ -35,7 +35,7 @@ CASES = [
             Config("wide", {"shape": (8, 128, 384)}, measured=True),
         ),
         peers={"torch": torch_layer_norm},
-        # PyTorch 2.13 on the CPU adds up the gradients of weight and bias in the dtype of the input (3,000 ones give 512
+        # PyTorch 2.13 on the CPU adds up the gradients of weight, bias in the dtype of the input (3,000 ones gave 512
         # in bfloat16), and stores mean and inverse standard deviation in it (`torch.native_layer_norm` returns them).
         sums_in_storage=("torch",),
         bugs={

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from compare.measure.nesting import fingerprint, altered, is_array, leaves
+from compare.measure.nesting import altered, fingerprint, is_array, leaves
 
 Pair = namedtuple("Pair", "x y")
 
