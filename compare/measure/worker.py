@@ -17,10 +17,12 @@ PRELOAD = ["compare.measure.bench", "numpy", "scipy.special", "torch"]
 class WorkerError(Exception):
     """A child did not do what it was told.
 
-    Attributes
+    Parameters
     ----------
     kind : {"raised", "died", "hung"}
         An exception in the child, the end of the child, or silence past the time limit.
+    message : str
+        One sentence.
     """
 
     def __init__(self, kind: str, message: str):

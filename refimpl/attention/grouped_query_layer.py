@@ -108,8 +108,10 @@ def grouped_query_decode(
         The numbers of heads.
     is_token : array of bool, shape (n_batch, n_new), optional
         False for padding.
-    rotate, scale, softcap
+    rotate : callable, optional
         As for `grouped_query_self_attention`; the positions come from the cache.
+    scale, softcap : float, optional
+        As for `grouped_query_self_attention`.
 
     Returns
     -------

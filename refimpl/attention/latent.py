@@ -100,7 +100,13 @@ def absorbed_latent_attention(x, params, *, n_head, mask=None, rotate=None, posi
         As for `latent_attention`.
     n_head : int
         The number of heads.
-    mask, rotate, positions, scale, eps
+    mask : array of bool, optional
+        As for `latent_attention`.
+    rotate : callable, optional
+        As for `latent_attention`.
+    positions : array of int, optional
+        As for `latent_attention`.
+    scale, eps : float, optional
         As for `latent_attention`.
 
     Returns
@@ -175,8 +181,10 @@ def latent_decode(x, params, past, *, n_head, is_token=None, rotate=None, scale=
         The number of heads.
     is_token : array of bool, shape (n_batch, n_new), optional
         False for padding.
-    rotate, scale, eps
+    rotate : callable, optional
         As for `latent_attention`; the positions come from the cache.
+    scale, eps : float, optional
+        As for `latent_attention`.
 
     Returns
     -------

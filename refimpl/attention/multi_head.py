@@ -103,7 +103,9 @@ def self_attention(x, params, *, n_head, mask=None, keep=None, rate=0.0):
         As for `multi_head_attention`.
     n_head : int
         The number of heads.
-    mask, keep, rate
+    mask, keep : array of bool, optional
+        As for `multi_head_attention`.
+    rate : float, optional
         As for `multi_head_attention`.
 
     Returns
@@ -135,7 +137,9 @@ def cross_attention(x, memory, params, *, n_head, mask=None, keep=None, rate=0.0
         As for `multi_head_attention`.
     n_head : int
         The number of heads.
-    mask, keep, rate
+    mask, keep : array of bool, optional
+        As for `multi_head_attention`.
+    rate : float, optional
         As for `multi_head_attention`.
 
     Returns
