@@ -74,7 +74,27 @@ class CaseEntry:
         tuple of str
             Names of peers.
         """
-        return self.libraries + (self.oracles if config.oracles and dtype == "float64" else ())
+        return peers_of(self.libraries, self.oracles, config, dtype)
+
+
+def peers_of(libraries, oracles, config, dtype):
+    """List what a configuration is compared with.
+
+    Parameters
+    ----------
+    libraries, oracles : iterable of str
+        Those of its case.
+    config : Config or ConfigEntry
+        The configuration; it may rule the oracles out.
+    dtype : str
+        The derivative oracles check float64 only: autograd turns float32 gradients into float64.
+
+    Returns
+    -------
+    tuple of str
+        Names of peers.
+    """
+    return (*libraries, *(oracles if config.oracles and dtype == "float64" else ()))
 
 
 @dataclass(frozen=True)

@@ -9,31 +9,11 @@ from compare.measure.evaluate import evaluate
 from compare.measure.message import message
 from compare.measure.truth import DTYPES, along, find_truth
 from compare.peers.arrays import ArrayPeer
-from compare.run.catalogue import printable
+from compare.run.catalogue import peers_of, printable
 from compare.run.device import torch_device
 from compare.run.limits import is_out_of_memory
 from compare.run.repeat import repeat_command
 from compare.verdict.spread_rule import judge
-
-
-def peers_of(case, config, dtype):
-    """List what a configuration is compared with.
-
-    Parameters
-    ----------
-    case : Case
-        The case.
-    config : Config
-        The configuration.
-    dtype : str
-        The derivative oracles check float64 only: autograd turns float32 gradients into float64.
-
-    Returns
-    -------
-    list of str
-        Names of peers.
-    """
-    return [*case.peers, *(case.oracles if config.oracles and dtype == "float64" else ())]
 
 
 def judge_config(
@@ -70,7 +50,7 @@ def judge_config(
     start = time.perf_counter()
     truth = find_truth(case, config, dtype, seed)
     reference = _only(what, _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth))
-    names = [name for name in peers_of(case, config, dtype) if peers is None or name in peers]
+    names = [name for name in peers_of(case.peers, case.oracles, config, dtype) if peers is None or name in peers]
     shared = (time.perf_counter() - start) / max(len(names), 1)
     shared_measured = (reference["seconds"] + truth.seconds) / max(len(names), 1)
     rows = []
