@@ -3,6 +3,14 @@
 from refimpl.checkpoints.bert_names import ARCHITECTURES
 from refimpl.checkpoints.errors import raise_faults, shown
 from refimpl.checkpoints.header import MOST_TENSORS
+from refimpl.checkpoints.settings_map import (
+    count_labels,
+    is_integer,
+    not_accepted,
+    not_choices,
+    not_numbers,
+    not_sizes,
+)
 from refimpl.models.bert_config import BertConfig
 
 SIZES = {
@@ -15,7 +23,6 @@ SIZES = {
     "intermediate_size": "d_ff",
 }
 LARGEST = {"num_hidden_layers": MOST_TENSORS // 16}  # a block has 16 tensors, and a file so many at most
-LARGEST_SIZE = 2**31 - 1
 ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_python": "gelu",
@@ -58,11 +65,12 @@ def bert_config_from_hf(settings):
     CheckpointError
         If a key is missing or has a value that `refimpl` has no model for; every one is named.
     """
-    faults = [fault for key, values in ACCEPTED.items() for fault in _not_accepted(settings, key, values)]
-    faults += [fault for key in SIZES for fault in _not_size(settings, key)]
+    faults = not_accepted(settings, ACCEPTED) + not_sizes(settings, SIZES, largest=LARGEST)
     given = {**DEFAULTS, **{key: value for key, value in settings.items() if value is not None}}
-    faults += _not_settings(given)
-    n_label, label_faults = _count_labels(given)
+    faults += not_numbers(given, {"layer_norm_eps": (0, 1)}) + not_choices(given, {"hidden_act": ACTIVATIONS})
+    if not is_integer(given["pad_token_id"]):
+        faults.append(f"pad_token_id must be an integer, got {shown(given['pad_token_id'])}")
+    n_label, label_faults = count_labels(given)
     # The relations between sizes can be judged only when every size is one.
     faults = faults + label_faults or _not_related(given)
     raise_faults("config.json does not describe a model that refimpl has", faults)
@@ -104,47 +112,6 @@ def bert_config_to_hf(config, groups):
     }
 
 
-def _not_accepted(settings, key, values):
-    got = settings.get(key)
-    if got in values:
-        return []
-    expected = " or ".join("absent" if value is None else shown(value) for value in values)
-    return [f"{key} must be {expected}, got {shown(got) if key in settings else 'nothing'}"]
-
-
-def _not_size(settings, key):
-    if key not in settings:
-        return [f"{key} is missing"]
-    largest = LARGEST.get(key, LARGEST_SIZE)
-    if _is_integer(settings[key]) and 1 <= settings[key] <= largest:
-        return []
-    return [f"{key} must be an integer from 1 to {largest}, got {shown(settings[key])}"]
-
-
-def _not_settings(given):
-    eps, activation, pad = (given[key] for key in DEFAULTS)
-    faults = []
-    if not (_is_integer(eps) or isinstance(eps, float)) or not 0 < eps < 1:
-        faults.append(f"layer_norm_eps must be a number between 0 and 1, got {shown(eps)}")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        faults.append(f"hidden_act must be one of {', '.join(ACTIVATIONS)}, got {shown(activation)}")
-    if not _is_integer(pad):
-        faults.append(f"pad_token_id must be an integer, got {shown(pad)}")
-    return faults
-
-
-def _count_labels(given):
-    """Count the labels; `transformers` keeps their names, from which it counts them, or the count alone."""
-    names, count = given.get("id2label"), given.get("num_labels")
-    if names is not None and (not isinstance(names, dict) or not names):
-        return 0, [f"id2label must be an object of labels, got {shown(names)}"]
-    if count is not None and not (_is_integer(count) and 1 <= count <= LARGEST_SIZE):
-        return 0, [f"num_labels must be an integer from 1 to {LARGEST_SIZE}, got {shown(count)}"]
-    if names is not None and count is not None and len(names) != count:
-        return 0, [f"num_labels must be the number of labels in id2label, {len(names)}, got {count}"]
-    return (len(names) if names is not None else count or 2), []
-
-
 def _not_related(given):
     faults = []
     width, heads = given["hidden_size"], given["num_attention_heads"]
@@ -154,6 +121,3 @@ def _not_related(given):
         faults.append(f"pad_token_id must be below vocab_size, got {given['pad_token_id']}")
     return faults
 
-
-def _is_integer(value):
-    return isinstance(value, int) and not isinstance(value, bool)

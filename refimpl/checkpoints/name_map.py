@@ -6,6 +6,8 @@ import numpy as np
 
 from refimpl.checkpoints.errors import raise_faults, shown
 
+QKV = 3  # query, key, value
+
 
 @dataclass(frozen=True)
 class Row:
@@ -18,26 +20,76 @@ class Row:
     theirs : tuple of str
         The names whose tensors, one under the other along the first axis, are our array.
     shape : tuple of int
-        The shape of each of their tensors.
+        The shape of each of their tensors, as the file has it.
     group : str
         The part of the model it belongs to; a part is there as a whole or not at all.
+    transposed : bool
+        Whether theirs are (…, d_in, d_out), as the ``Conv1D`` of GPT-2 keeps them; ours are (…, d_out, d_in).
+    n_head : int
+        Not 0 where query, key and value are fused head by head, as in GPT-NeoX and Bloom: their rows are
+        (n_head, 3, d_head), ours (3, n_head, d_head).
+    stacked : bool
+        Whether each of theirs is one entry along a new first axis of ours, as the experts of a mixture.
     """
 
     ours: str
     theirs: tuple
     shape: tuple
     group: str
+    transposed: bool = False
+    n_head: int = 0
+    stacked: bool = False
 
     @property
     def our_shape(self):
-        """Stack the shapes of theirs.
+        """Turn and stack the shapes of theirs.
 
         Returns
         -------
         tuple of int
             The shape of our array.
         """
-        return (len(self.theirs) * self.shape[0], *self.shape[1:])
+        first, *rest = (*self.shape[:-2], *self.shape[:-3:-1]) if self.transposed else self.shape
+        return (len(self.theirs), first, *rest) if self.stacked else (len(self.theirs) * first, *rest)
+
+    def join(self, parts):
+        """Make our array of their tensors.
+
+        Parameters
+        ----------
+        parts : sequence of numpy.ndarray
+            Theirs, in the order of `theirs`.
+
+        Returns
+        -------
+        numpy.ndarray
+            Ours; shares memory with a single one of theirs.
+        """
+        turned = [self._turned(part, (self.n_head, QKV)) for part in parts]
+        if self.stacked:
+            return np.stack(turned)
+        return np.concatenate(turned) if len(turned) > 1 else turned[0]
+
+    def cut(self, x):
+        """Make their tensors of our array: the inverse of `join`.
+
+        Parameters
+        ----------
+        x : array
+            Ours, of any library whose arrays have ``reshape`` and ``swapaxes``.
+
+        Returns
+        -------
+        list of array
+            Theirs, in the order of `theirs`: views where a view can be.
+        """
+        n = x.shape[0] // len(self.theirs)
+        parts = [x[i] if self.stacked else x[i * n : (i + 1) * n] for i in range(len(self.theirs))]
+        return [self._turned(part, (QKV, self.n_head)) for part in parts]
+
+    def _turned(self, x, rows):
+        x = x.swapaxes(-1, -2) if self.transposed else x
+        return x.reshape(*rows, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape) if self.n_head else x
 
 
 def to_ours(tensors, rows, *, required, faults=()):
@@ -70,7 +122,7 @@ def to_ours(tensors, rows, *, required, faults=()):
     faults = [*faults, *_faults(tensors, shapes)]
     faults += [fault for row in rows for fault in _mixed_dtypes(tensors, row)]
     raise_faults("tensors do not fit the configuration", faults)
-    return {row.ours: _stack([tensors[name] for name in row.theirs]) for row in rows}
+    return {row.ours: row.join([tensors[name] for name in row.theirs]) for row in rows}
 
 
 def to_theirs(params, rows, *, required):
@@ -116,11 +168,7 @@ def split_rows(params, rows):
     dict of str to array
         Their tensors: views of ours.
     """
-    return {
-        name: params[row.ours][part * row.shape[0] : (part + 1) * row.shape[0]]
-        for row in rows
-        for part, name in enumerate(row.theirs)
-    }
+    return {name: part for row in rows for name, part in zip(row.theirs, row.cut(params[row.ours]), strict=True)}
 
 
 def _present(tensors, rows, names_of, required):
@@ -158,6 +206,3 @@ def _mixed_dtypes(tensors, row):
     dtypes = {name: str(tensors[name].dtype) for name in row.theirs if name in tensors}
     return [f"{', '.join(dtypes)} must share a dtype, got {dtypes}"] if len(set(dtypes.values())) > 1 else []
 
-
-def _stack(parts):
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]

@@ -107,3 +107,43 @@ def test_nothing_at_all_misses_the_required_group_only():
     with pytest.raises(CheckpointError) as caught:
         map_to_ours({})
     assert [line.split()[1] for line in str(caught.value).splitlines()[1:]] == ["q", "k", "v", "dense"]
+
+
+ARRANGED = [
+    Row("fc", ("c_fc",), (3, 4), "body", transposed=True),
+    Row("qkv", ("query_key_value",), (2 * 3 * 5, 4), "body", n_head=2),
+    Row("up", ("experts.0.w1", "experts.1.w1"), (6, 4), "body", stacked=True),
+    Row("both", ("a", "b"), (2, 3, 4), "body", transposed=True),
+]
+
+
+def arranged_tensors():
+    rng = np.random.default_rng(1)
+    return {name: rng.normal(size=row.shape) for row in ARRANGED for name in row.theirs}
+
+
+def test_every_arrangement_is_what_it_says():
+    theirs = arranged_tensors()
+    ours = to_ours(theirs, ARRANGED, required={"body"})
+    assert {key: value.shape for key, value in ours.items()} == {row.ours: row.our_shape for row in ARRANGED}
+    assert np.array_equal(ours["fc"], theirs["c_fc"].T)
+    for part in range(3):
+        for head in range(2):
+            their_rows = theirs["query_key_value"][(head * 3 + part) * 5 :][:5]
+            assert np.array_equal(ours["qkv"][(part * 2 + head) * 5 :][:5], their_rows)
+    assert np.array_equal(ours["up"][1], theirs["experts.1.w1"])
+    assert np.array_equal(ours["both"][2:], np.swapaxes(theirs["b"], 1, 2))
+
+
+def test_every_arrangement_goes_back_bit_for_bit():
+    theirs = arranged_tensors()
+    back = to_theirs(to_ours(theirs, ARRANGED, required={"body"}), ARRANGED, required={"body"})
+    assert back.keys() == theirs.keys()
+    assert all(np.array_equal(back[name], theirs[name]) for name in theirs)
+
+
+def test_an_arranged_tensor_of_another_shape_is_named_as_the_file_has_it():
+    theirs = arranged_tensors()
+    theirs["c_fc"] = theirs["c_fc"].T
+    with pytest.raises(CheckpointError, match=r"c_fc must have shape \(3, 4\), got \(4, 3\), probably transposed"):
+        to_ours(theirs, ARRANGED, required={"body"})
