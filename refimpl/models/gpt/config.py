@@ -1,0 +1,92 @@
+"""The sizes and settings of GPT-1, GPT-2 and GPT-3."""
+
+import math
+from dataclasses import dataclass
+
+ACTIVATIONS = ("gelu_tanh", "gelu", "relu", "silu")
+SIZES = ("vocab_size", "n_position", "d_model", "n_head", "n_layer", "d_ff", "n_label")
+TOKENS = ("pad_id", "bos_id", "eos_id")
+
+
+@dataclass(frozen=True)
+class GptConfig:
+    """Sizes and settings of a GPT.
+
+    Attributes
+    ----------
+    vocab_size : int
+        Number of tokens.
+    n_position : int
+        Number of learned positions, the longest text the model reads.
+    d_model : int
+        Width of the hidden states, a multiple of `n_head`.
+    n_head : int
+        Number of attention heads.
+    n_layer : int
+        Number of blocks.
+    d_ff : int
+        Width of the feed-forward layer.
+    norm_first : bool
+        Whether each block normalises before its sub-layers, and the model once more at its end (GPT-2, GPT-3), or
+        after them (GPT-1).
+    window : int or None
+        How many keys a query of an odd layer sees, its own among them (GPT-3); None where every layer sees all.
+    norm_eps : float
+        Added to the variance inside every layer normalisation.
+    activation : {"gelu_tanh", "gelu", "relu", "silu"}
+        Of the feed-forward layer.
+    n_label : int
+        Number of classes of the sequence classification head.
+    pad_id, bos_id, eos_id : int or None
+        Tokens that pad a short text, begin one and end one; the model itself does not look at them.
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive integer, `d_model` is no multiple of `n_head`, `norm_eps` is not a positive
+        number, `activation` is unknown, or a token is none.
+
+    References
+    ----------
+    Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training", section 4.1.
+    Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.3.
+    Brown et al. (2020), "Language Models are Few-Shot Learners", arXiv:2005.14165, section 2.1 and table 2.1.
+    """
+
+    vocab_size: int
+    n_position: int
+    d_model: int
+    n_head: int
+    n_layer: int
+    d_ff: int
+    norm_first: bool = True
+    window: int | None = None
+    norm_eps: float = 1e-5
+    activation: str = "gelu_tanh"
+    n_label: int = 2
+    pad_id: int | None = None
+    bos_id: int | None = None
+    eos_id: int | None = None
+
+    def __post_init__(self):
+        for name in (*SIZES, *(["window"] if self.window is not None else [])):
+            value = getattr(self, name)
+            if not _is_integer(value) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+        if self.d_model % self.n_head:
+            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        if not isinstance(self.norm_first, bool):
+            raise ValueError(f"norm_first must be True or False, got {self.norm_first!r}")
+        eps = self.norm_eps
+        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
+            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        for name in TOKENS:
+            token = getattr(self, name)
+            if token is not None and not (_is_integer(token) and 0 <= token < self.vocab_size):
+                raise ValueError(f"{name} must be None or a token in [0, {self.vocab_size}), got {token!r}")
+
+
+def _is_integer(value):
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,178 @@
+"""GPT: token and position embeddings, and a stack of causal blocks (Radford et al. 2018, 2019)."""
+
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_boolean,
+    check_floating,
+    check_ids,
+    check_params,
+    check_scopes,
+    check_setting,
+    check_shape,
+    merge,
+    scope,
+)
+from refimpl.attention.mask import causal_mask, padding_mask
+from refimpl.blocks.encoder import add_gradients, encoder
+from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
+from refimpl.layers.embedding import embedding
+from refimpl.layers.layer_norm import layer_norm
+from refimpl.models.gpt.config import GptConfig
+from refimpl.positions.token_positions import token_positions
+
+EMBEDDING_KEYS = ("token.weight", "position.weight")
+BACKBONE = (*EMBEDDING_KEYS, "layers.", "norm.")
+
+
+def gpt_embeddings(token_ids, params, *, position_ids):
+    """Add up what a token says and what its position says.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_seq)
+        Tokens, in [0, vocab_size).
+    params : dict of array
+        ``token.weight`` (vocab_size, d_model) and ``position.weight`` (n_position, d_model).
+    position_ids : array of int, shape (n_batch, n_seq)
+        Where each token stands, in [0, n_position).
+
+    Returns
+    -------
+    y : array, shape (n_batch, n_seq, d_model)
+        The embedded texts.
+    pullback : callable
+        Maps dy to ``(dparams,)``.
+
+    Raises
+    ------
+    ValueError
+        If an id is out of range, or a shape or a parameter name does not fit.
+
+    References
+    ----------
+    Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training", eq. 2.
+    """
+    array_namespace(token_ids, params, position_ids)
+    check_params(params, EMBEDDING_KEYS)
+    check_floating(params=params)
+    check_shape("token_ids", token_ids, (None, None))
+    check_shape("position_ids", position_ids, token_ids.shape)
+    check_ids("position_ids", position_ids, params["position.weight"].shape[0])
+    tokens, token_pullback = embedding(token_ids, scope(params, "token."))
+    positions, position_pullback = embedding(position_ids, scope(params, "position."))
+    y = tokens + positions
+
+    def pullback(dy):
+        (dposition,) = position_pullback(dy)
+        (dtoken,) = token_pullback(dy)
+        dparams = merge(add_prefix("token.", dtoken), add_prefix("position.", dposition))
+        return ({key: dparams[key] for key in params},)
+
+    return y, pullback
+
+
+def gpt(token_ids, params, *, config, mask=None, position_ids=None):
+    """Read texts from left to right; every token comes to know what stands before it.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_seq)
+        Tokens, in [0, config.vocab_size).
+    params : dict of array
+        ``token.weight``, ``position.weight`` (see `gpt_embeddings`), ``layers.{i}.*`` (see `pre_norm_block`) and,
+        where ``config.norm_first``, ``norm.*`` (see `layer_norm`).
+    config : GptConfig
+        The model's sizes and settings.
+    mask : array of bool, shape (n_batch, n_seq), optional
+        True for tokens, False for padding, which may stand on either side.
+    position_ids : array of int, shape (n_batch, n_seq), optional
+        Where each token stands; by default its place among the tokens of its row.
+
+    Returns
+    -------
+    y : tuple of array, each of shape (n_batch, n_seq, d_model)
+        The embedded texts and what each block returns, the last one normalised where ``config.norm_first``:
+        ``hidden_states`` of `transformers`.
+    pullback : callable
+        Maps a tuple of as many dy, of which any but the last may be None (0), to ``(dparams,)``.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+
+    Notes
+    -----
+    `transformers` counts positions from the left edge unless ``position_ids`` are given, so that a text that is
+    padded on the left reads otherwise than alone.
+
+    References
+    ----------
+    Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.3.
+    """
+    array_namespace(token_ids, params, mask, position_ids)
+    check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
+    check_scopes(params, BACKBONE)
+    check_floating(params=params)
+    places = text_positions(token_ids, mask=mask) if position_ids is None else position_ids
+    seen = causal_mask(token_ids.shape[1], token_ids.shape[1], like=token_ids)
+    close = layer_norm if config.norm_first else _as_it_is
+
+    embedded, embeddings_pullback = gpt_embeddings(
+        token_ids, {key: params[key] for key in EMBEDDING_KEYS if key in params}, position_ids=places
+    )
+    states, stack_pullback = encoder(
+        embedded,
+        {key: value for key, value in params.items() if key.startswith("layers.")},
+        n_layer=config.n_layer,
+        n_head=config.n_head,
+        block=pre_norm_block if config.norm_first else post_norm_block,
+        activation=config.activation,
+        eps=config.norm_eps,
+        mask=seen if mask is None else seen & padding_mask(mask),
+    )
+    last, close_pullback = close(states[-1], scope(params, "norm."), eps=config.norm_eps)
+
+    def pullback(dy):
+        dembedded_here, *dstates, dlast = dy
+        dstate, dnorm = close_pullback(dlast)
+        dembedded, dstack = stack_pullback((*dstates, dstate))
+        (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
+        dparams = merge(dembeddings, dstack, add_prefix("norm.", dnorm))
+        return ({key: dparams[key] for key in params},)
+
+    return (embedded, *states[:-1], last), pullback
+
+
+def text_positions(token_ids, *, mask=None):
+    """Count the tokens of every row from 0, whichever side is padded.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_seq)
+        Tokens.
+    mask : array of bool, shape (n_batch, n_seq), optional
+        True for tokens, False for padding.
+
+    Returns
+    -------
+    array of int, shape (n_batch, n_seq)
+        The position of every token; see `token_positions` for that of padding.
+    """
+    xp = array_namespace(token_ids, mask)
+    check_shape("token_ids", token_ids, (None, None))
+    if mask is None:
+        return xp.zeros_like(token_ids) + xp.arange(token_ids.shape[1])
+    check_boolean(mask=mask)
+    check_shape("mask", mask, token_ids.shape)
+    return token_positions(mask)
+
+
+def _as_it_is(x, params, *, eps):
+    check_params(params, [])
+
+    def pullback(dy):
+        return dy, {}
+
+    return x, pullback
