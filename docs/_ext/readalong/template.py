@@ -22,9 +22,8 @@ _ROLE = re.compile(r"\{func\}`~?([\w.]+)`")
 
 
 def source_of_page(docname):
-    """Find the file that a page is about: ``components/layers/gelu`` is about ``refimpl/layers/gelu.py``."""
-    folder, name = Path(docname).parts[-2:]
-    return module_path(f"refimpl.{folder}.{name}")
+    """Find the file that a page is about: ``components/models/gpt/heads`` is about ``refimpl/models/gpt/heads.py``."""
+    return module_path(".".join(["refimpl", *Path(docname).parts[1:]]))
 
 
 def faults_of_tree(pages, refimpl):
@@ -33,7 +32,7 @@ def faults_of_tree(pages, refimpl):
     Parameters
     ----------
     pages : Path
-        The folder of the pages, with one subfolder for each package.
+        The folder of the pages, laid out as the package.
     refimpl : Path
         The package.
 
@@ -49,8 +48,8 @@ def faults_of_tree(pages, refimpl):
             parts = {f"refimpl.{package}.{path.stem}.{name}" for name in component_names(path)}
             if not parts <= elsewhere and not page.is_file():
                 faults.append(f"{path.relative_to(refimpl.parent)} has no page: write {page.relative_to(pages.parent)}")
-    for page in sorted(pages.glob("*/*.md")):
-        path = refimpl / page.parent.name / f"{page.stem}.py"
+    for page in sorted(pages.glob("*/**/*.md")):
+        path = (refimpl / page.relative_to(pages)).with_suffix(".py")
         if not path.is_file():
             gone = path.relative_to(refimpl.parent)
             faults.append(f"{page.relative_to(pages.parent)} is about {gone}, which is gone")
@@ -89,7 +88,7 @@ def faults_of_page(page, path):
 
 def _shown_by_dotted_name(pages):
     """Parts of a larger component may be shown on its page."""
-    texts = [page.read_text(encoding="utf-8") for page in pages.glob("*/*.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages.glob("*/**/*.md")]
     return {name for text in texts for name in re.findall(r"^`{3,}\{text\} (refimpl[\w.]+)$", text, re.MULTILINE)}
 
 
