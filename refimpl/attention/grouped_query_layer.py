@@ -23,7 +23,7 @@ BIASES = ("q_proj.bias", "k_proj.bias", "v_proj.bias", "o_proj.bias")
 
 
 def grouped_query_self_attention(
-    x, params, *, n_head, n_kv_head, mask=None, rotate=None, positions=None, scale=None, softcap=None
+    x, params, *, n_head, n_kv_head, mask=None, rotate=None, bias_at=None, positions=None, scale=None, softcap=None
 ):
     """Let the positions of one sequence attend to each other, with groups of heads that share keys and values.
 
@@ -42,8 +42,11 @@ def grouped_query_self_attention(
     rotate : callable, optional
         Such as `refimpl.positions.rotary.rotary`: ``rotate(heads, positions=positions)`` gives the rotated queries or
         keys, shape (n_batch, heads, n_seq, d_head), and a pullback.
+    bias_at : callable, optional
+        Such as `refimpl.positions.alibi.alibi_bias_at`: ``bias_at(query_positions, key_positions, n_head=n_head,
+        like=q)`` is added to the scores and not trained.
     positions : array of int, shape (n_seq,) or (n_batch, n_seq), optional
-        Handed to `rotate`.
+        Handed to `rotate` and `bias_at`; by default counted from 0.
     scale : float, optional
         Multiplies the dot products; by default ``1 / sqrt(d_head)``.
     softcap : float, optional
@@ -67,7 +70,7 @@ def grouped_query_self_attention(
     ----------
     Ainslie et al. (2023), "GQA: Training Generalized Multi-Query Transformer Models", arXiv:2305.13245, section 2.2.
     """
-    array_namespace(x, params, mask, positions)
+    xp = array_namespace(x, params, mask, positions)
     _check(x, params, n_head, n_kv_head)
     if mask is not None:
         check_mask(mask, (x.shape[0], n_head, x.shape[1], x.shape[1]))
@@ -75,12 +78,14 @@ def grouped_query_self_attention(
     q, q_pullback = _heads(x, scope(params, "q_proj."), n_head, rotate, positions)
     k, k_pullback = _heads(x, scope(params, "k_proj."), n_kv_head, rotate, positions)
     v, v_pullback = _heads(x, scope(params, "v_proj."), n_kv_head)
-    gathered, attention_pullback = grouped_query_attention(q, k, v, mask=mask, scale=scale, softcap=softcap)
+    places = xp.arange(x.shape[1]) if positions is None else positions
+    bias = None if bias_at is None else bias_at(places, places, n_head=n_head, like=q)
+    gathered, attention_pullback = grouped_query_attention(q, k, v, bias, mask=mask, scale=scale, softcap=softcap)
     y, out_pullback = linear(join_heads(gathered), scope(params, "o_proj."))
 
     def pullback(dy):
         djoined, dout = out_pullback(dy)
-        dq, dk, dv = attention_pullback(split_heads(djoined, n_head))
+        dq, dk, dv, *_ = attention_pullback(split_heads(djoined, n_head))
         dx_v, dof_v = v_pullback(dv)
         dx_k, dof_k = k_pullback(dk)
         dx_q, dof_q = q_pullback(dq)
@@ -92,7 +97,8 @@ def grouped_query_self_attention(
 
 
 def grouped_query_decode(
-    x, params, past, *, n_head, n_kv_head, is_token=None, rotate=None, scale=None, softcap=None
+    x, params, past, *, n_head, n_kv_head, is_token=None, rotate=None, bias_at=None, positions=None, scale=None,
+    softcap=None,
 ):  # fmt: skip
     """Let new positions attend to themselves and to all that a cache remembers.
 
@@ -108,8 +114,10 @@ def grouped_query_decode(
         The numbers of heads.
     is_token : array of bool, shape (n_batch, n_new), optional
         False for padding.
-    rotate : callable, optional
-        As for `grouped_query_self_attention`; the positions come from the cache.
+    rotate, bias_at : callable, optional
+        As for `grouped_query_self_attention`.
+    positions : array of int, shape (n_batch, n_new), optional
+        Handed to `rotate`; by default, and for `bias_at`, they come from the cache, which counts tokens.
     scale, softcap : float, optional
         As for `grouped_query_self_attention`.
 
@@ -127,16 +135,17 @@ def grouped_query_decode(
     TypeError
         If the arrays are not floating, `is_token` not boolean, or dtypes or libraries differ.
     """
-    xp = array_namespace(x, params, is_token)
+    xp = array_namespace(x, params, is_token, positions)
     _check(x, params, n_head, n_kv_head)
-    positions = next_positions(past.n_seen, x.shape[1], is_token=is_token)
-    angles = xp.where(positions >= 0, positions, 0)
+    places = next_positions(past.n_seen, x.shape[1], is_token=is_token)
+    angles = xp.where(places >= 0, places, 0) if positions is None else positions
     q, _ = _heads(x, scope(params, "q_proj."), n_head, rotate, angles)
     k, _ = _heads(x, scope(params, "k_proj."), n_kv_head, rotate, angles)
     v, _ = _heads(x, scope(params, "v_proj."), n_kv_head)
     grown = append(past, k, v, is_token=is_token)
-    mask = cache_mask(grown, positions)
-    gathered, _ = grouped_query_attention(q, grown.k, grown.v, mask=mask, scale=scale, softcap=softcap)
+    bias = None if bias_at is None else bias_at(places, grown.positions, n_head=n_head, like=q)
+    mask = cache_mask(grown, places)
+    gathered, _ = grouped_query_attention(q, grown.k, grown.v, bias, mask=mask, scale=scale, softcap=softcap)
     y, _ = linear(join_heads(gathered), scope(params, "o_proj."))
     return y, grown
 

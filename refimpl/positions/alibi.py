@@ -70,10 +70,40 @@ def alibi_bias(n_query, n_key, *, n_head, like):
     Press, Smith, Lewis (2022), "Train Short, Test Long", arXiv:2108.12409, section 3.
     """
     xp = array_namespace(like)
+    return alibi_bias_at(xp.arange(n_key - n_query, n_key), xp.arange(n_key), n_head=n_head, like=like)
+
+
+def alibi_bias_at(query_positions, key_positions, *, n_head, like):
+    """Make the bias where queries and keys stand at positions of their own, as in a padded batch or with a cache.
+
+    Parameters
+    ----------
+    query_positions : array of int, shape (..., n_query)
+        Where the queries stand.
+    key_positions : array of int, shape (..., n_key)
+        Where the keys stand.
+    n_head : int
+        The number of heads.
+    like : array
+        Queries, say: the bias gets their library and dtype.
+
+    Returns
+    -------
+    array, shape (..., n_head, n_query, n_key)
+        Minus the slope times the distance between query and key.
+
+    Raises
+    ------
+    ValueError
+        If there is no head.
+    TypeError
+        If `like` is not floating.
+    """
+    xp = array_namespace(query_positions, key_positions, like)
     check_floating(like=like)
     dtype = table_dtype(like)
     slopes = xp.asarray(alibi_slopes(n_head), dtype=dtype)
-    ahead = xp.arange(n_key)[None, :] - xp.arange(n_key - n_query, n_key)[:, None]  # (n_query, n_key)
+    ahead = key_positions[..., None, None, :] - query_positions[..., None, :, None]  # (..., 1, n_query, n_key)
     nearness = xp.where(ahead > 0, -ahead, ahead)
     return cast(slopes[:, None, None] * nearness.astype(dtype), like.dtype)
 

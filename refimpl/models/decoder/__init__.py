@@ -1,0 +1,1 @@
+"""Decoder-only models (Llama, Mixtral, GPT-NeoX, Bloom, …): one text, and the parts in which they differ."""

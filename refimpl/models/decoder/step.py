@@ -1,0 +1,76 @@
+"""Decoding step by step: new tokens go through the model, and the past comes from a cache."""
+
+from refimpl.arrays import array_namespace, check_boolean, check_params, check_setting, check_shape, scope
+from refimpl.attention.cache import empty_cache
+from refimpl.blocks.causal_block import causal_block
+from refimpl.layers.linear import linear
+from refimpl.models.decoder.config import decoder_shapes
+from refimpl.models.decoder.embed import embed
+from refimpl.models.decoder.lm import HEAD, TOKENS
+from refimpl.models.decoder.parts import Recall
+
+
+def decoder_step(token_ids, params, cache, *, config, mask=None, position_ids=None):
+    """Score the tokens that may follow new ones, computing only what is new.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_new)
+        The new tokens: first the prompt, then one at a time, say.
+    params : dict of array
+        As for `decoder_lm`.
+    cache : tuple of KeyValueCache, or None
+        What each layer remembers; None to begin with.
+    config : DecoderConfig
+        The sizes and parts.
+    mask : array of bool, shape (n_batch, n_key), optional
+        False for padding, of all tokens so far: the new ones are the last.
+    position_ids : array of int, shape (n_batch, n_new), optional
+        Where the new tokens stand; by default the cache counts the tokens.
+
+    Returns
+    -------
+    logits : array, shape (n_batch, n_new, vocab_size)
+        What `decoder_lm` gives at these positions of the whole text.
+    cache : tuple of KeyValueCache
+        The past with the new tokens.  The old one stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+    TypeError
+        If the ids are not integers or the mask is not boolean.
+    """
+    array_namespace(token_ids, params, mask, position_ids)
+    check_params(params, decoder_shapes(config))
+    check_shape("token_ids", token_ids, (None, None))
+    pasts = _nothing_yet(token_ids, params, config) if cache is None else cache
+    check_setting("cache", len(pasts), len(pasts) == config.n_layer, f"of {config.n_layer} layers")
+    is_token = _new_tokens(token_ids, mask)
+    settings = {**config.attention_settings(), "is_token": is_token, "positions": position_ids}
+
+    state, _ = embed(token_ids, scope(params, "embeddings."), config=config)
+    grown = []
+    for i, (feed, past) in enumerate(zip(config.feeds, pasts, strict=True)):
+        parts = {"norm": config.norm, "attend": Recall(past, settings), "feed": feed, "parallel": config.parallel}
+        (state, new_past, *_), _ = causal_block(state, scope(params, f"layers.{i}."), **parts)
+        grown.append(new_past)
+    normed, _ = config.norm(state, scope(params, "norm."))
+    logits, _ = linear(normed, {"weight": params[TOKENS if config.tied else HEAD]})
+    return logits, tuple(grown)
+
+
+def _nothing_yet(token_ids, params, config):
+    sizes = (token_ids.shape[0], config.n_kv_head, config.d_head)
+    return (empty_cache(*sizes, like=params[TOKENS], window=config.window),) * config.n_layer
+
+
+def _new_tokens(token_ids, mask):
+    if mask is None:
+        return None
+    n_batch, n_new = token_ids.shape
+    check_boolean(mask=mask)
+    check_shape("mask", mask, (n_batch, None))
+    check_setting("mask", mask.shape[1], mask.shape[1] >= n_new, f"as long as the new tokens, {n_new}, at least")
+    return mask[:, mask.shape[1] - n_new :]
