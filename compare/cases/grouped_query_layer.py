@@ -96,7 +96,7 @@ LAYER_BUGS = {
         "_heads": rewritten(grouped_query_layer._heads, "rotated_pullback(dheads)", "(dheads,)")
     },
     "gradient of the keys lost": {"old": "dx_q + dx_k + dx_v", "new": "dx_q + dx_v"},
-    "mask ignored": {"old": "q, k, v, mask=mask", "new": "q, k, v, mask=None"},
+    "mask ignored": {"old": "q, k, v, bias, mask=mask", "new": "q, k, v, bias, mask=None"},
     **{
         name: {"grouped_query_attention": GROUPED_BUGS[name]}
         for name in ("scale by d", "heads tiled instead of repeated")

@@ -51,8 +51,8 @@ class DecoderConfig:
     n_kv_head: int
     d_head: int
     feeds: tuple
-    norm: RmsNorm | LayerNorm = RmsNorm()
-    positions: Rotary | Alibi = Rotary()
+    norm: RmsNorm | LayerNorm
+    positions: Rotary | Alibi
     parallel: bool = False
     biased: tuple = ()
     embedding_norm: bool = False
@@ -71,11 +71,23 @@ class DecoderConfig:
 
     @property
     def n_layer(self):
-        """Count the layers."""
+        """Count the layers.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
         return len(self.feeds)
 
     def attention_settings(self):
-        """Give the settings of every attention layer."""
+        """Give the settings of every attention layer.
+
+        Returns
+        -------
+        dict
+            Of `grouped_query_self_attention`.
+        """
         return {"n_head": self.n_head, "n_kv_head": self.n_kv_head, **self.positions.of_attention()}
 
 

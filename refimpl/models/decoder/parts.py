@@ -28,7 +28,18 @@ class RmsNorm:
         return rms_norm(x, params, eps=self.eps, order="cast first")
 
     def shapes(self, d_model):
-        """List the shapes of the parameters by key."""
+        """List the shapes of the parameters.
+
+        Parameters
+        ----------
+        d_model : int
+            Width of the hidden states.
+
+        Returns
+        -------
+        dict of (str, tuple of int)
+            By key.
+        """
         return {"weight": (d_model,)}
 
 
@@ -49,7 +60,18 @@ class LayerNorm:
         return layer_norm(x, params, eps=self.eps)
 
     def shapes(self, d_model):
-        """List the shapes of the parameters by key."""
+        """List the shapes of the parameters.
+
+        Parameters
+        ----------
+        d_model : int
+            Width of the hidden states.
+
+        Returns
+        -------
+        dict of (str, tuple of int)
+            By key.
+        """
         return {"weight": (d_model,), "bias": (d_model,)}
 
 
@@ -59,25 +81,45 @@ class Rotary:
 
     Attributes
     ----------
-    base : float
-        The ratio of wavelengths (``rope_theta``).
+    theta : float
+        The ratio of wavelengths, `base` of `rotary`.
     d_rotary : int or None
         How many features of a head are turned; by default all.
     scaling : object or None
         A rule of `refimpl.positions.rotary_scaling`.
     """
 
-    base: float = 10000.0
+    theta: float = 10000.0
     d_rotary: int | None = None
     scaling: object = None
 
     def rotate(self, heads, *, positions=None):
-        """Turn queries or keys, as `rotary`."""
-        settings = {"base": self.base, "d_rotary": self.d_rotary, "scaling": self.scaling}
-        return rotary(heads, positions=positions, **settings)
+        """Turn queries or keys.
+
+        Parameters
+        ----------
+        heads : array, shape (n_batch, n_head, n_seq, d_head)
+            Queries or keys.
+        positions : array of int, optional
+            As for `rotary`.
+
+        Returns
+        -------
+        y : array, shape (n_batch, n_head, n_seq, d_head)
+            As `rotary` turns them.
+        pullback : callable
+            Maps dy to ``(dheads,)``.
+        """
+        return rotary(heads, positions=positions, base=self.theta, d_rotary=self.d_rotary, scaling=self.scaling)
 
     def of_attention(self):
-        """Give the settings of an attention layer."""
+        """Give the settings of an attention layer.
+
+        Returns
+        -------
+        dict
+            Of `grouped_query_self_attention`.
+        """
         return {"rotate": self.rotate}
 
 
@@ -86,7 +128,13 @@ class Alibi:
     """No positions but a bias that falls linearly with the distance."""
 
     def of_attention(self):
-        """Give the settings of an attention layer."""
+        """Give the settings of an attention layer.
+
+        Returns
+        -------
+        dict
+            Of `grouped_query_self_attention`.
+        """
         return {"bias_at": alibi_bias_at}
 
 
@@ -121,7 +169,18 @@ class Dense:
         return (y,), pullback
 
     def shapes(self, d_model):
-        """List the shapes of the parameters by key."""
+        """List the shapes of the parameters.
+
+        Parameters
+        ----------
+        d_model : int
+            Width of the hidden states.
+
+        Returns
+        -------
+        dict of (str, tuple of int)
+            By key.
+        """
         widening, narrowing = (("gate_proj", "up_proj"), "down_proj") if self.gated else (("linear1",), "linear2")
         sizes = {**dict.fromkeys(widening, (self.d_ff, d_model)), narrowing: (d_model, self.d_ff)}
         weights = {f"{key}.weight": shape for key, shape in sizes.items()}

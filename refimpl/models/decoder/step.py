@@ -10,7 +10,7 @@ from refimpl.models.decoder.lm import HEAD, TOKENS
 from refimpl.models.decoder.parts import Recall
 
 
-def decoder_step(token_ids, params, cache, *, config, mask=None, position_ids=None):
+def decoder_step(token_ids, params, past, *, config, mask=None, position_ids=None):
     """Score the tokens that may follow new ones, computing only what is new.
 
     Parameters
@@ -19,7 +19,7 @@ def decoder_step(token_ids, params, cache, *, config, mask=None, position_ids=No
         The new tokens: first the prompt, then one at a time, say.
     params : dict of array
         As for `decoder_lm`.
-    cache : tuple of KeyValueCache, or None
+    past : tuple of KeyValueCache or None
         What each layer remembers; None to begin with.
     config : DecoderConfig
         The sizes and parts.
@@ -32,8 +32,8 @@ def decoder_step(token_ids, params, cache, *, config, mask=None, position_ids=No
     -------
     logits : array, shape (n_batch, n_new, vocab_size)
         What `decoder_lm` gives at these positions of the whole text.
-    cache : tuple of KeyValueCache
-        The past with the new tokens.  The old one stays as it is.
+    grown : tuple of KeyValueCache
+        The past with the new tokens; the old one still says what it said.
 
     Raises
     ------
@@ -45,17 +45,19 @@ def decoder_step(token_ids, params, cache, *, config, mask=None, position_ids=No
     array_namespace(token_ids, params, mask, position_ids)
     check_params(params, decoder_shapes(config))
     check_shape("token_ids", token_ids, (None, None))
-    pasts = _nothing_yet(token_ids, params, config) if cache is None else cache
-    check_setting("cache", len(pasts), len(pasts) == config.n_layer, f"of {config.n_layer} layers")
+    remembered = _nothing_yet(token_ids, params, config) if past is None else past
+    n_layer = config.n_layer
+    check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")
     is_token = _new_tokens(token_ids, mask)
     settings = {**config.attention_settings(), "is_token": is_token, "positions": position_ids}
 
     state, _ = embed(token_ids, scope(params, "embeddings."), config=config)
     grown = []
-    for i, (feed, past) in enumerate(zip(config.feeds, pasts, strict=True)):
-        parts = {"norm": config.norm, "attend": Recall(past, settings), "feed": feed, "parallel": config.parallel}
-        (state, new_past, *_), _ = causal_block(state, scope(params, f"layers.{i}."), **parts)
-        grown.append(new_past)
+    for i, (feed, layer_past) in enumerate(zip(config.feeds, remembered, strict=True)):
+        attend = Recall(layer_past, settings)
+        parts = {"norm": config.norm, "attend": attend, "feed": feed, "parallel": config.parallel}
+        (state, layer_grown, *_), _ = causal_block(state, scope(params, f"layers.{i}."), **parts)
+        grown.append(layer_grown)
     normed, _ = config.norm(state, scope(params, "norm."))
     logits, _ = linear(normed, {"weight": params[TOKENS if config.tied else HEAD]})
     return logits, tuple(grown)
@@ -72,5 +74,5 @@ def _new_tokens(token_ids, mask):
     n_batch, n_new = token_ids.shape
     check_boolean(mask=mask)
     check_shape("mask", mask, (n_batch, None))
-    check_setting("mask", mask.shape[1], mask.shape[1] >= n_new, f"as long as the new tokens, {n_new}, at least")
+    check_setting("mask.shape[1]", mask.shape[1], mask.shape[1] >= n_new, f"at least {n_new}, the number of new tokens")
     return mask[:, mask.shape[1] - n_new :]
