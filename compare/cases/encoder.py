@@ -87,7 +87,7 @@ CASES = [
             "layers share the weights of the first": rewritten(
                 encoder, "scope(params, prefix), **settings", "scope(params, prefixes[0]), **settings"
             ),
-            "layers in reverse order": rewritten(encoder, "for prefix in prefixes:", "for prefix in prefixes[::-1]:"),
+            "layers in reverse order": rewritten(encoder, "zip(prefixes, blocks", "zip(prefixes[::-1], blocks"),
             "gradients of inner states lost": rewritten(
                 encoder, "add_gradients(dstate, dstate_here)", "dstate_here if dstate is None else dstate"
             ),

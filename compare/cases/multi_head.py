@@ -94,8 +94,8 @@ MULTI_HEAD_BUGS = {
     },
     "queries and keys exchanged": {"old": "of_q, of_k, of_v = _pro", "new": "of_k, of_q, of_v = _pro"},
     "mask ignored": {
-        "old": "attention(heads_q, heads_k, heads_v, mask=mask",
-        "new": "attention(heads_q, heads_k, heads_v",
+        "old": "core(heads_q, heads_k, heads_v, mask=mask",
+        "new": "core(heads_q, heads_k, heads_v, mask=None",
     },
     "softmax over queries": {"attention": with_wrong_weights("softmax over queries")},
     "softmax gradient without its row-sum term": {"attention": with_wrong_weights("gradient without its row-sum term")},

@@ -21,7 +21,7 @@ SEPARATE = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 OPTIONAL = ("in_proj_bias", "out_proj.bias")
 
 
-def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=0.0):
+def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=0.0, attend=None):
     """Attend with several heads at once, each on its own projection, and mix what they gather.
 
     Parameters
@@ -45,6 +45,9 @@ def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=
         Keep-mask of the dropout of the weights.
     rate : float, optional
         The rate with which `keep` was drawn.
+    attend : callable, optional
+        How each head attends, by default `attention`: ``attend(q, k, v, mask=mask)`` gives what it gathers, and a
+        pullback.  One such as `alternating_attention` masks by itself, and takes a mask of the keys.
 
     Returns
     -------
@@ -77,7 +80,9 @@ def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=
     heads_q, q_pullback = _project(q, of_q, n_head)  # (n_batch, n_head, n_query, d_head)
     heads_k, k_pullback = _project(blank_unattended(k, mask, axis=not_position), of_k, n_head)
     heads_v, v_pullback = _project(blank_unattended(v, mask, axis=not_position), of_v, n_head)
-    gathered, attention_pullback = attention(heads_q, heads_k, heads_v, mask=mask, keep=keep, rate=rate)
+    dropping = {} if keep is None else {"keep": keep, "rate": rate}
+    core = attention if attend is None else attend
+    gathered, attention_pullback = core(heads_q, heads_k, heads_v, mask=mask, **dropping)
     y, out_pullback = linear(join_heads(gathered), scope(params, "out_proj."))
 
     def pullback(dy):
@@ -92,7 +97,7 @@ def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=
     return y, pullback
 
 
-def self_attention(x, params, *, n_head, mask=None, keep=None, rate=0.0):
+def self_attention(x, params, *, n_head, mask=None, keep=None, rate=0.0, attend=None):
     """Let the positions of one sequence attend to each other.
 
     Parameters
@@ -107,6 +112,8 @@ def self_attention(x, params, *, n_head, mask=None, keep=None, rate=0.0):
         As for `multi_head_attention`.
     rate : float, optional
         As for `multi_head_attention`.
+    attend : callable, optional
+        As for `multi_head_attention`.
 
     Returns
     -------
@@ -115,7 +122,9 @@ def self_attention(x, params, *, n_head, mask=None, keep=None, rate=0.0):
     pullback : callable
         Maps dy to ``(dx, dparams)``.
     """
-    y, multi_head_pullback = multi_head_attention(x, x, x, params, n_head=n_head, mask=mask, keep=keep, rate=rate)
+    y, multi_head_pullback = multi_head_attention(
+        x, x, x, params, n_head=n_head, mask=mask, keep=keep, rate=rate, attend=attend
+    )
 
     def pullback(dy):
         dq, dk, dv, dparams = multi_head_pullback(dy)

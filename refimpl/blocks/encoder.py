@@ -15,10 +15,10 @@ def encoder(x, params, *, n_layer, block=post_norm_block, **settings):
         ``layers.0.*``, ``layers.1.*``, … with the keys of the block, as in `torch.nn.TransformerEncoder`.
     n_layer : int
         The number of blocks.
-    block : callable, optional
-        `post_norm_block` or `pre_norm_block`.
+    block : callable or sequence of callable, optional
+        `post_norm_block`, `pre_norm_block` or another of this kind, or one for each layer.
     **settings
-        Handed to every block: ``n_head``, ``activation``, ``eps``, ``mask``.
+        Handed to every block: ``n_head``, ``activation``, ``eps``, ``mask``, ``attend``.
 
     Returns
     -------
@@ -30,17 +30,19 @@ def encoder(x, params, *, n_layer, block=post_norm_block, **settings):
     Raises
     ------
     ValueError
-        If the parameters are not those of `n_layer` blocks.
+        If the parameters are not those of `n_layer` blocks, or there are fewer or more blocks.
     """
     integer("n_layer", n_layer)
     check_setting("n_layer", n_layer, n_layer > 0, "positive")
     check_setting("n_layer", n_layer, n_layer <= len(params), f"at most {len(params)}, the number of parameters")
     prefixes = [f"layers.{i}." for i in range(n_layer)]
     check_scopes(params, prefixes)
+    blocks = [block] * n_layer if callable(block) else [*block]
+    check_setting("block", len(blocks), len(blocks) == n_layer, f"one, or one for each of {n_layer} layers")
 
     states, pullbacks = [], []
-    for prefix in prefixes:
-        state, block_pullback = block(states[-1] if states else x, scope(params, prefix), **settings)
+    for prefix, layer_block in zip(prefixes, blocks, strict=True):
+        state, block_pullback = layer_block(states[-1] if states else x, scope(params, prefix), **settings)
         states.append(state)
         pullbacks.append(block_pullback)
 

@@ -22,7 +22,7 @@ OPTIONAL_KEYS = (
 )
 
 
-def post_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None):
+def post_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None, attend=None):
     """Attend and feed forward, normalising after each residual sum, as in the original Transformer and BERT.
 
     Parameters
@@ -39,6 +39,8 @@ def post_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None
     eps : float, optional
         The eps of both layer norms.
     mask : array of bool, optional
+        As for `multi_head_attention`.
+    attend : callable, optional
         As for `multi_head_attention`.
 
     Returns
@@ -58,7 +60,9 @@ def post_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None
     Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.1.
     """
     check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
-    attended, attention_pullback = self_attention(x, scope(params, "self_attn."), n_head=n_head, mask=mask)
+    attended, attention_pullback = self_attention(
+        x, scope(params, "self_attn."), n_head=n_head, mask=mask, attend=attend
+    )
     mid, norm1_pullback = layer_norm(x + attended, scope(params, "norm1."), eps=eps)
     fed, feed_pullback = feed_forward(mid, pick(params, *FEED_KEYS), activation=activation)
     y, norm2_pullback = layer_norm(mid + fed, scope(params, "norm2."), eps=eps)
@@ -74,7 +78,7 @@ def post_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None
     return y, pullback
 
 
-def pre_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None):
+def pre_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None, attend=None):
     """Attend and feed forward, normalising before each, so that the residual path stays clear.
 
     Parameters
@@ -90,6 +94,8 @@ def pre_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None)
     eps : float, optional
         The eps of both layer norms.
     mask : array of bool, optional
+        As for `multi_head_attention`.
+    attend : callable, optional
         As for `multi_head_attention`.
 
     Returns
@@ -114,7 +120,9 @@ def pre_norm_block(x, params, *, n_head, activation="relu", eps=1e-5, mask=None)
     """
     check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
     normed1, norm1_pullback = layer_norm(x, scope(params, "norm1."), eps=eps)
-    attended, attention_pullback = self_attention(normed1, scope(params, "self_attn."), n_head=n_head, mask=mask)
+    attended, attention_pullback = self_attention(
+        normed1, scope(params, "self_attn."), n_head=n_head, mask=mask, attend=attend
+    )
     mid = x + attended
     normed2, norm2_pullback = layer_norm(mid, scope(params, "norm2."), eps=eps)
     fed, feed_pullback = feed_forward(normed2, pick(params, *FEED_KEYS), activation=activation)

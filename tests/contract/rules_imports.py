@@ -7,7 +7,7 @@ ARRAY_LIBRARIES = {
     "autograd", "cupy", "cupyx", "dask", "flax", "jax", "ml_dtypes", "mlx", "mpmath", "numba", "numexpr", "numpy",
     "scipy", "tensorflow", "torch", "transformers",
 }
-MODULES = {"collections.abc", "dataclasses", "enum", "itertools", "math", "refimpl", "typing"}
+MODULES = {"collections.abc", "dataclasses", "enum", "functools", "itertools", "math", "refimpl", "typing"}
 IMPORTERS = {"__import__", "import_module"}
 FRAMEWORKS = {
     "autograd", "cupy", "flax", "hf", "hugging", "huggingface", "jax", "keras", "mlx", "np", "numpy", "paddle",

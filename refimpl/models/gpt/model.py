@@ -1,5 +1,7 @@
 """GPT: token and position embeddings, and a stack of causal blocks (Radford et al. 2018, 2019)."""
 
+from functools import partial
+
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
@@ -14,6 +16,7 @@ from refimpl.arrays import (
     scope,
 )
 from refimpl.attention.mask import causal_mask, padding_mask
+from refimpl.attention.sparse_alternating import alternating_attention
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from refimpl.layers.embedding import embedding
@@ -116,7 +119,7 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
     check_scopes(params, BACKBONE)
     check_floating(params=params)
     places = text_positions(token_ids, mask=mask) if position_ids is None else position_ids
-    seen = causal_mask(token_ids.shape[1], token_ids.shape[1], like=token_ids)
+    block, seen = _blocks(config, token_ids, mask)
     close = layer_norm if config.norm_first else _as_it_is
 
     embedded, embeddings_pullback = gpt_embeddings(
@@ -127,10 +130,10 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
         {key: value for key, value in params.items() if key.startswith("layers.")},
         n_layer=config.n_layer,
         n_head=config.n_head,
-        block=pre_norm_block if config.norm_first else post_norm_block,
+        block=block,
         activation=config.activation,
         eps=config.norm_eps,
-        mask=seen if mask is None else seen & padding_mask(mask),
+        mask=seen,
     )
     last, close_pullback = close(states[-1], scope(params, "norm."), eps=config.norm_eps)
 
@@ -167,6 +170,18 @@ def text_positions(token_ids, *, mask=None):
     check_boolean(mask=mask)
     check_shape("mask", mask, token_ids.shape)
     return token_positions(mask)
+
+
+def _blocks(config, token_ids, mask):
+    """Choose the block, or one for each layer, and the mask that goes with it."""
+    block = pre_norm_block if config.norm_first else post_norm_block
+    is_token = None if mask is None else padding_mask(mask)
+    if config.window is None:
+        causal = causal_mask(token_ids.shape[1], token_ids.shape[1], like=token_ids)
+        return block, causal if is_token is None else causal & is_token
+    # These know by themselves which keys lie behind a query, or too far before it.
+    attends = [partial(alternating_attention, layer=i, window=config.window) for i in range(config.n_layer)]
+    return [partial(block, attend=attend) for attend in attends], is_token
 
 
 def _as_it_is(x, params, *, eps):
