@@ -6,6 +6,7 @@ from compare.cases.attention_weights import draw_mask
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal_params
+from compare.cases.encoder import wrong_stack
 from compare.peers.transformers_peer import bert_model, call_bert, their_names
 from refimpl.blocks.encoder import encoder
 from refimpl.checkpoints.bert_names import bert_rows
@@ -124,10 +125,7 @@ CASES = [
                 bert, "add_gradients(dembedded_here, dembedded)", "dembedded"
             ),
             "gradients of inner states lost": rewritten(
-                bert,
-                encoder=rewritten(
-                    encoder, "add_gradients(dstate, dstate_here)", "dstate_here if dstate is None else dstate"
-                ),
+                bert, encoder=wrong_stack(encoder, "gradients of inner states lost")
             ),
         },
     ),

@@ -9,7 +9,7 @@ from compare.cases.draw import normal, normal_params
 from compare.cases.encoder_block import block_shapes, torch_layer
 from compare.cases.multi_head import torch_mask
 from compare.peers.torch_peer import call_module, meta_module
-from refimpl.blocks.encoder import encoder
+from refimpl.blocks.encoder import encoder, stack
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 
 N_LAYER = 3
@@ -45,6 +45,21 @@ def torch_encoder(x, params, *, n_layer, n_head, block=post_norm_block, activati
 def unknown_block(x, params, **settings):
     """Ignore which block was asked for: always the norm after the sum."""
     return encoder(x, params, **{**settings, "block": post_norm_block})
+
+
+STACK_BUGS = {
+    "layers share the weights of the first": ("scope(params, prefix), **settings", "scope(params, prefixes[0]), **settings"),
+    "layers in reverse order": ("zip(prefixes, blocks", "zip(prefixes[::-1], blocks"),
+    "gradients of inner states lost": (
+        "add_gradients(dstate, dstate_here)", "dstate_here if dstate is None else dstate"
+    ),
+    "gradient of the input from the last layer only": ("add_gradients(dstate, dstate_here)", "dstate_here"),
+}  # fmt: skip
+
+
+def wrong_stack(component, name):
+    """Build a component on one of the wrong stacks."""
+    return rewritten(component, stack=rewritten(stack, *STACK_BUGS[name]))
 
 
 CASES = [
@@ -84,16 +99,7 @@ CASES = [
         sums_in_storage=("torch",),
         bugs={
             "block of another kind": unknown_block,
-            "layers share the weights of the first": rewritten(
-                encoder, "scope(params, prefix), **settings", "scope(params, prefixes[0]), **settings"
-            ),
-            "layers in reverse order": rewritten(encoder, "zip(prefixes, blocks", "zip(prefixes[::-1], blocks"),
-            "gradients of inner states lost": rewritten(
-                encoder, "add_gradients(dstate, dstate_here)", "dstate_here if dstate is None else dstate"
-            ),
-            "gradient of the input from the last layer only": rewritten(
-                encoder, "add_gradients(dstate, dstate_here)", "dstate_here"
-            ),
+            **{name: wrong_stack(encoder, name) for name in STACK_BUGS},
         },
     )
 ]

@@ -8,8 +8,8 @@ import refimpl
 from tests.properties.registry import COMPONENTS
 
 FOLDERS = ("layers", "positions", "recurrent", "attention", "blocks", "models")
-# Their state is a tuple of any number of arrays; they are registered as the networks that are made of them.
-PARTS = {"recurrent_layer", "recurrent_stack"}
+# They take a tuple of any number of arrays; they are registered as the networks that are made of them.
+PARTS = {"recurrent_layer", "recurrent_stack", "stack"}
 
 
 def components_of(package):
