@@ -48,7 +48,9 @@ def unknown_block(x, params, **settings):
 
 
 STACK_BUGS = {
-    "layers share the weights of the first": ("scope(params, prefix), **settings", "scope(params, prefixes[0]), **settings"),
+    "layers share the weights of the first": (
+        "scope(params, prefix), **settings", "scope(params, prefixes[0]), **settings"
+    ),
     "layers in reverse order": ("zip(prefixes, blocks", "zip(prefixes[::-1], blocks"),
     "gradients of inner states lost": (
         "add_gradients(dstate, dstate_here)", "dstate_here if dstate is None else dstate"

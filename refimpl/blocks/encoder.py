@@ -55,8 +55,8 @@ def stack(x, shared, params, *, n_layer, block, norm=None, **settings):
     n_layer : int
         The number of blocks.
     block : callable or sequence of callable
-        ``block(x, *shared, params, **settings)``, whose pullback gives ``(dx, *dshared, dparams)``; one, or one for each
-        layer.
+        ``block(x, *shared, params, **settings)``, whose pullback gives ``(dx, *dshared, dparams)``; one, or one for
+        each layer.
     norm : callable, optional
         `layer_norm` or `rms_norm` of what the last block returns: without one, nothing bounds a pre-norm stack.
     **settings
