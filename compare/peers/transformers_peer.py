@@ -5,7 +5,7 @@ from functools import cache
 import torch
 
 from refimpl.checkpoints import bert_config_to_hf
-from refimpl.checkpoints.bert_names import PREFIX, bert_rows
+from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.checkpoints.name_map import split_rows
 
 
@@ -38,7 +38,7 @@ def bert_model(class_name, config, groups=frozenset({"pooler"}), attention="eage
         return getattr(transformers, class_name)(their_config, **bare).eval()
 
 
-def their_names(params, config, prefix=PREFIX):
+def their_names(params, config, prefix=BERT_NAMES.prefix):
     """Rename and split our parameters by the name map of the checkpoints.
 
     Parameters
@@ -55,7 +55,7 @@ def their_names(params, config, prefix=PREFIX):
     dict of (str, torch.Tensor)
         Views of the parameters, through which gradients flow back.
     """
-    return split_rows(params, [row for row in bert_rows(config, prefix) if row.ours in params])
+    return split_rows(params, [row for row in BERT_NAMES.filled(config, prefix) if row.ours in params])
 
 
 def call_bert(model, params, token_ids, segment_ids, mask=None, **settings):

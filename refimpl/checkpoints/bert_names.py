@@ -3,6 +3,7 @@
 import numpy as np
 
 from refimpl.checkpoints.name_map import Row
+from refimpl.checkpoints.names import Names, positions
 
 # group, our key, their names stacked along the first axis, the shape of each of theirs by BertConfig fields
 TABLE = [
@@ -41,18 +42,12 @@ LAYER_TABLE = [
     ("norm2.bias", "output.LayerNorm.bias", "d_model"),
 ]
 
-REQUIRED = {"encoder"}
-HEADS = {"mlm", "nsp", "classifier"}
-HEAD_NAMES = ("cls.", "classifier.")
 PREFIX = "bert."  # in front of every name but those of the heads, in a model that has heads
-OLD_ENDINGS = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
-# A second name of the same array; a file holds one of the two, or both.
+HEAD_NAMES = ("cls.", "classifier.")
 TIED = {
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-# Constants that older versions saved beside the weights, and what makes them: no part of the model's weights.
-CONSTANTS = {"embeddings.position_ids": np.arange, "embeddings.token_type_ids": np.zeros}
 
 # The class of `transformers` that has exactly these groups beside the encoder.
 ARCHITECTURES = {
@@ -65,20 +60,18 @@ ARCHITECTURES = {
 }
 
 
-def bert_rows(config, prefix=""):
+def bert_rows(config):
     """Fill the table with the sizes of a model.
 
     Parameters
     ----------
     config : refimpl.models.bert_config.BertConfig
         The sizes.
-    prefix : str
-        What stands in front of their names, those of the heads excepted.
 
     Returns
     -------
     list of Row
-        One row for each of our parameters, those of every head included.
+        One row for each of our parameters, those of every head included; their names are without prefix.
     """
     lines = TABLE + [
         ("encoder", f"encoder.layers.{i}.{ours}", _each(f"encoder.layer.{i}.", theirs), sizes)
@@ -86,27 +79,9 @@ def bert_rows(config, prefix=""):
         for ours, theirs, sizes in LAYER_TABLE
     ]
     return [
-        Row(ours, tuple(with_prefix(prefix, name) for name in theirs.split()), _shape(config, sizes), group)
+        Row(ours, tuple(theirs.split()), _shape(config, sizes), group)
         for group, ours, theirs, sizes in lines
     ]
-
-
-def with_prefix(prefix, name):
-    """Put the prefix in front of a name, unless it belongs to a head.
-
-    Parameters
-    ----------
-    prefix : str
-        The prefix.
-    name : str
-        A Hugging Face name without prefix.
-
-    Returns
-    -------
-    str
-        The full name.
-    """
-    return name if name.startswith(HEAD_NAMES) else prefix + name
 
 
 def _each(prefix, names):
@@ -115,3 +90,16 @@ def _each(prefix, names):
 
 def _shape(config, sizes):
     return tuple(int(size) if size.isdigit() else getattr(config, size) for size in sizes.split())
+
+
+BERT_NAMES = Names(
+    rows=bert_rows,
+    required=frozenset({"encoder"}),
+    architectures=ARCHITECTURES,
+    prefix=PREFIX,
+    bare=frozenset({"pooler"}),
+    unprefixed=HEAD_NAMES,
+    tied=lambda config: TIED,
+    constants={"embeddings.position_ids": positions, "embeddings.token_type_ids": np.zeros},
+    old_endings={".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"},
+)

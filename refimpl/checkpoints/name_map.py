@@ -57,15 +57,15 @@ class Row:
 
         Parameters
         ----------
-        parts : sequence of numpy.ndarray
-            Theirs, in the order of `theirs`.
+        parts : sequence of (numpy.ndarray or Stored)
+            Theirs, in the order of `theirs`; what lies in a file is read now.
 
         Returns
         -------
         numpy.ndarray
             Ours; shares memory with a single one of theirs.
         """
-        turned = [self._turned(part, (self.n_head, QKV)) for part in parts]
+        turned = [self._turned(np.asarray(part), (self.n_head, QKV)) for part in parts]
         if self.stacked:
             return np.stack(turned)
         return np.concatenate(turned) if len(turned) > 1 else turned[0]
@@ -97,8 +97,8 @@ def to_ours(tensors, rows, *, required, faults=()):
 
     Parameters
     ----------
-    tensors : dict of str to numpy.ndarray
-        Their tensors.
+    tensors : dict of (str, numpy.ndarray or Stored)
+        Their tensors; those that lie in a file are read after all faults have been looked for.
     rows : sequence of Row
         The table.
     required : set of str

@@ -11,8 +11,10 @@ from numpy.lib import format as npy
 
 from refimpl.checkpoints.errors import CheckpointError, refusal, shown
 from refimpl.checkpoints.header import MOST_AXES, MOST_TENSORS
+from refimpl.checkpoints.open_file import open_checkpoint
 from refimpl.checkpoints.pickles import pickle_refusal, refuse_pickle
-from refimpl.checkpoints.reader import MAX_BYTES, check_booleans, open_checkpoint
+from refimpl.checkpoints.reader import MAX_BYTES
+from refimpl.checkpoints.stored import check_booleans
 
 KINDS = "biufc"  # booleans and numbers
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}

@@ -15,6 +15,13 @@ CONVERT = (
     "weights = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
     "save_file({name: w.clone().contiguous() for name, w in weights.items()}, sys.argv[2], {'format': 'pt'})"
 )
+CONVERT_SHARDS = (
+    "import json, pathlib, sys, torch; from safetensors.torch import save_file; "
+    "index = pathlib.Path(sys.argv[1]); files = set(json.loads(index.read_text())['weight_map'].values()); "
+    "parts = [torch.load(index.parent / file, map_location='cpu', weights_only=True) for file in sorted(files)]; "
+    "weights = {name: w.clone().contiguous() for part in parts for name, w in part.items()}; "
+    "save_file(weights, sys.argv[2], {'format': 'pt'})"
+)
 
 
 def refuse_pickle(path, head):
@@ -42,7 +49,7 @@ def pickle_refusal(path):
     Parameters
     ----------
     path : str or os.PathLike
-        The file.
+        The file, or the index of several.
 
     Returns
     -------
@@ -50,10 +57,17 @@ def pickle_refusal(path):
         The error, for the caller to raise.
     """
     path = Path(path)
-    target = path.with_name(SAFE_NAMES.get(path.name, path.stem + ".safetensors"))
-    command = f"python -c {shlex.quote(CONVERT)} {shlex.quote(str(path))} {shlex.quote(str(target))}"
+    if path.suffix == ".json":
+        convert, target = CONVERT_SHARDS, path.with_name("model.safetensors")
+    else:
+        convert, target = CONVERT, _target(path)
+    command = f"python -c {shlex.quote(convert)} {shlex.quote(str(path))} {shlex.quote(str(target))}"
     return CheckpointError(
         f"{path}: expected a safetensors file, got a Python pickle. Loading a pickle can run any program "
         "hidden in it, so it is never read here. If you trust where it came from, convert it once, with "
         f"weights_only=True, which lets it build tensors only: {command}"
     )
+
+
+def _target(path):
+    return path.with_name(SAFE_NAMES.get(path.name, path.stem + ".safetensors"))

@@ -13,7 +13,8 @@ import numpy as np
 
 from refimpl.checkpoints.errors import CheckpointError, refusal, shown
 from refimpl.checkpoints.npz import KINDS
-from refimpl.checkpoints.reader import MAX_BYTES, check_booleans
+from refimpl.checkpoints.reader import MAX_BYTES
+from refimpl.checkpoints.stored import check_booleans
 
 
 # Old protocols have no bytes: Python writes a call that makes them, of a text or of nothing.

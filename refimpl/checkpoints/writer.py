@@ -63,6 +63,25 @@ def storable(tensors, *, path):
     return {name: _storable(name, tensor, path) for name, tensor in tensors.items()}
 
 
+def check_host(name, tensor):
+    """Require an array on the host.
+
+    Parameters
+    ----------
+    name : str
+        Its name, for the message.
+    tensor : object
+        What should be an array of NumPy.
+
+    Raises
+    ------
+    TypeError
+        If it is none; device arrays are copied to the host by the caller.
+    """
+    if not isinstance(tensor, np.ndarray):
+        raise TypeError(f"tensor {shown(name)} must be a NumPy array, got {type(tensor).__name__}")
+
+
 def storable_metadata(metadata, *, path):
     """Check the remarks for a header.
 
@@ -90,8 +109,7 @@ def storable_metadata(metadata, *, path):
 
 
 def _storable(name, tensor, path):
-    if not isinstance(tensor, np.ndarray):
-        raise TypeError(f"tensor {shown(name)} must be a NumPy array, got {type(tensor).__name__}")
+    check_host(name, tensor)
     if not _is_text(name) or name == "__metadata__":
         raise refusal(path, "names that are text and not __metadata__", shown(name))
     dtype = tensor.dtype.newbyteorder("<")

@@ -3,8 +3,7 @@ import torch
 from transformers import BertConfig as HfConfig
 from transformers import BertForPreTraining, BertForSequenceClassification, BertModel
 
-from refimpl.checkpoints.bert import from_hf_bert
-from refimpl.checkpoints.bert_names import PREFIX, TIED, bert_rows, with_prefix
+from refimpl.checkpoints.bert_names import BERT_NAMES, PREFIX, TIED, bert_rows
 from refimpl.checkpoints.bert_settings import bert_config_from_hf
 from refimpl.models.bert_config import BertConfig
 
@@ -26,7 +25,7 @@ def shapes():
 
 
 def test_the_table_is_all_that_transformers_has(shapes):
-    assert {name: row.shape for row in bert_rows(CONFIG, PREFIX) for name in row.theirs} == shapes
+    assert {name: row.shape for row in BERT_NAMES.filled(CONFIG, PREFIX) for name in row.theirs} == shapes
 
 
 def test_no_name_stands_twice_on_either_side():
@@ -44,9 +43,10 @@ def test_a_block_has_the_keys_and_shapes_of_the_torch_encoder_layer():
 
 
 def test_heads_have_no_prefix():
-    assert with_prefix("bert.", "cls.predictions.bias") == "cls.predictions.bias"
-    assert with_prefix("bert.", "classifier.weight") == "classifier.weight"
-    assert with_prefix("bert.", "pooler.dense.bias") == "bert.pooler.dense.bias"
+    names = {row.ours: row.theirs for row in BERT_NAMES.filled(CONFIG, PREFIX)}
+    assert names["mlm.decoder.bias"] == ("cls.predictions.bias",)
+    assert names["classifier.weight"] == ("classifier.weight",)
+    assert names["pooler.bias"] == ("bert.pooler.dense.bias",)
 
 
 def test_weights_stay_weights_and_biases_stay_biases():
@@ -65,7 +65,7 @@ def test_a_block_computes_in_torch_what_it_computes_in_transformers():
             parameter.normal_()
         tensors = {name: tensor.numpy() for name, tensor in theirs.state_dict().items()}
         config = bert_config_from_hf(theirs.config.to_dict())
-        params = from_hf_bert(tensors, config)
+        params = BERT_NAMES.from_hf(tensors, config)
         block = torch.nn.TransformerEncoderLayer(
             12, 4, 20, dropout=0, activation="gelu", layer_norm_eps=1e-12, batch_first=True, dtype=torch.float64
         )

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from refimpl.checkpoints import reader
+from refimpl.checkpoints import stored
 from refimpl.checkpoints.errors import CheckpointError
 from refimpl.checkpoints.header import DTYPES
 from refimpl.checkpoints.reader import read_safetensors
@@ -100,14 +100,14 @@ def test_an_npz_archive_is_sent_to_its_own_reader(tmp_path):
 def test_a_file_exchanged_between_check_and_reading_is_refused(other, tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     write_safetensors(path, {"t": np.zeros(2)})
-    honest = reader.read_header
+    honest = stored.read_header
 
     def exchange(*args, **kwargs):
         entries = honest(*args, **kwargs)
         write_safetensors(path, {"t": other})
         return entries
 
-    monkeypatch.setattr(reader, "read_header", exchange)
+    monkeypatch.setattr(stored, "read_header", exchange)
     with pytest.raises(CheckpointError, match="expected tensor 't' still as "):
         read_safetensors(path)
 

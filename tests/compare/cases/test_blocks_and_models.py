@@ -9,7 +9,7 @@ from compare.cases.encoder_block import torch_layer
 from compare.cases.registry import case_named
 from compare.peers.transformers_peer import bert_model, their_names
 from compare.run.row import judge_config, judge_function
-from refimpl.checkpoints import to_hf_bert
+from refimpl.checkpoints.bert_names import BERT_NAMES
 
 CASES = (
     "learned_positions feed_forward post_norm_block pre_norm_block encoder bert_embeddings bert pooler "
@@ -59,7 +59,7 @@ def test_names_are_those_of_the_checkpoints(generator):
     case = case_named("bert_for_pretraining")
     params = case.inputs(generator, config=ERF, n_batch=1, n_seq=2).args[2]
     theirs = their_names({key: torch.tensor(x) for key, x in params.items()}, ERF)
-    expected = to_hf_bert(params, ERF)
+    expected = BERT_NAMES.to_hf(params, ERF)
     assert theirs.keys() == expected.keys()
     assert all(np.array_equal(theirs[key].numpy(), expected[key]) for key in expected)
 

@@ -11,7 +11,7 @@ from compare.measure.truth import draw_inputs, positional_names
 from compare.peers.arrays import ArrayPeer
 from compare.peers.torch_peer import TorchPeer
 from refimpl.attention.mask import padding_mask
-from refimpl.checkpoints import to_hf_bert
+from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.models.bert import bert
 from refimpl.models.sentence_embedding import sentence_embedding
 
@@ -30,7 +30,7 @@ def run(peer, config):
     cotangents = loss_cotangents(generator, [np.zeros(shape) for shape in shapes])
     found = evaluate(peer, CASE, inputs, {}, np.float64, cotangents, positional_names(minilm))
     gradients = {name.removeprefix("params."): gradient for name, gradient in found.gradients.items()}
-    return found.outputs, to_hf_bert(gradients, model)
+    return found.outputs, BERT_NAMES.to_hf(gradients, model)
 
 
 def too_far(found, expected):

@@ -1,0 +1,57 @@
+"""The families of models that load from a folder: what ``model_type`` of config.json stands for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from refimpl.checkpoints.bert_names import BERT_NAMES
+from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
+from refimpl.checkpoints.errors import CheckpointError, shown
+from refimpl.checkpoints.names import Names
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one family of models is kept in a folder.
+
+    Attributes
+    ----------
+    names : Names
+        What its tensors are called.
+    config_from_hf : callable
+        ``config_from_hf(settings) -> config``; a `CheckpointError` names every setting that is not supported.
+    config_to_hf : callable
+        ``config_to_hf(config, groups) -> settings``, its inverse; `groups` are the parts of the model that are there
+        beside the required ones.
+    """
+
+    names: Names
+    config_from_hf: Callable
+    config_to_hf: Callable
+
+
+FAMILIES = {
+    "bert": Family(BERT_NAMES, bert_config_from_hf, bert_config_to_hf),
+}
+
+
+def family_named(model_type):
+    """Look up a family.
+
+    Parameters
+    ----------
+    model_type : str
+        As config.json says it.
+
+    Returns
+    -------
+    Family
+        The family.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none of this name.
+    """
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        raise CheckpointError(f"model_type must be one of {', '.join(FAMILIES)}, got {shown(model_type)}")
+    return FAMILIES[model_type]

@@ -1,0 +1,207 @@
+"""How a family's tensors are named, and the way between their names and ours."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from refimpl.checkpoints.errors import shown
+from refimpl.checkpoints.name_map import to_ours, to_theirs
+
+
+@dataclass(frozen=True)
+class Names:
+    """What Hugging Face calls the tensors of a family.
+
+    Attributes
+    ----------
+    rows : callable
+        ``rows(config) -> list of Row``, those of every head included, their names without prefix.
+    required : frozenset of str
+        The groups of rows that every model of the family has.
+    architectures : dict of (frozenset of str, str)
+        By the groups that are there beside the required ones, the class of `transformers` that has exactly these.
+    prefix : str
+        What stands in front of the backbone's names in a model that has a head, such as ``"bert."``.
+    bare : frozenset of str
+        The groups that a model without prefix may have beside the required ones, such as the pooler.
+    unprefixed : tuple of str
+        Beginnings of the names that never have the prefix: those of the heads.
+    tied : callable
+        ``tied(config) -> dict``: by the second name of an array its first; both without prefix.  A file holds one of
+        the two, or both.
+    constants : dict of (str, callable)
+        By pattern of a name without prefix what makes the constants, ``make(shape) -> array``, that older versions
+        saved beside the weights: they are checked and left out.
+    old_endings : dict of (str, str)
+        Endings of names in older versions, and what they are now.
+    """
+
+    rows: Callable
+    required: frozenset
+    architectures: Mapping
+    prefix: str = ""
+    bare: frozenset = frozenset()
+    unprefixed: tuple = ()
+    tied: Callable = lambda config: {}
+    constants: Mapping = field(default_factory=dict)
+    old_endings: Mapping = field(default_factory=dict)
+
+    def groups_of(self, params, config):
+        """Find the parts of a model that are there beside the required ones.
+
+        Parameters
+        ----------
+        params : dict of str to array
+            Our parameters.
+        config : object
+            The sizes.
+
+        Returns
+        -------
+        frozenset of str
+            The groups of rows.
+        """
+        return frozenset(row.group for row in self.rows(config) if row.ours in params) - self.required
+
+    def from_hf(self, tensors, config):
+        """Turn the tensors of a Hugging Face model into our parameters.
+
+        Parameters
+        ----------
+        tensors : dict of (str, numpy.ndarray or Stored)
+            Its tensors, with or without the prefix.  Those that lie in a file are read one by one, after all names and
+            shapes have been found to fit.
+        config : object
+            The sizes.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            Our parameters; arrays that need no stacking share memory with `tensors`.
+
+        Raises
+        ------
+        CheckpointError
+            If a tensor is missing, unexpected or of another shape, or one that is tied differs from the other; every
+            fault is named, up to 20.
+        """
+        prefix = self.prefix if any(name.startswith(self.prefix) for name in tensors) else ""
+        tensors, name_faults = self._modern(tensors)
+        tensors, tied_faults = self._untied(tensors, prefix, config)
+        tensors, constant_faults = self._without_constants(tensors, prefix)
+        faults = name_faults + tied_faults + constant_faults
+        return to_ours(tensors, self.filled(config, prefix), required=self.required, faults=faults)
+
+    def to_hf(self, params, config):
+        """Turn our parameters into the tensors of a Hugging Face model, the inverse of `from_hf`.
+
+        Parameters
+        ----------
+        params : dict of str to array
+            Our parameters.
+        config : object
+            The sizes.
+
+        Returns
+        -------
+        dict of str to array
+            The tensors, views of `params` where a view can be; with the prefix where there is a head, as Hugging Face
+            names them.  What is tied is not repeated.
+
+        Raises
+        ------
+        CheckpointError
+            If a parameter is missing, unexpected or of another shape; every one is named, up to 20.
+        """
+        prefix = self.prefix if self.groups_of(params, config) - self.bare else ""
+        return to_theirs(params, self.filled(config, prefix), required=self.required)
+
+    def filled(self, config, prefix):
+        """Fill the table with the sizes of a model, and put the prefix in front of the backbone's names.
+
+        Parameters
+        ----------
+        config : object
+            The sizes.
+        prefix : str
+            The prefix, or nothing.
+
+        Returns
+        -------
+        list of Row
+            One row for each of our parameters, those of every head included.
+        """
+        return [
+            replace(row, theirs=tuple(self._with_prefix(prefix, name) for name in row.theirs))
+            for row in self.rows(config)
+        ]
+
+    def _with_prefix(self, prefix, name):
+        return name if name.startswith(self.unprefixed) else prefix + name
+
+    def _modern(self, tensors):
+        renamed, faults = {}, []
+        for name, tensor in tensors.items():
+            new = self._modern_name(name)
+            if new != name and new in tensors:
+                faults.append(f"{shown(name)} must not stand beside {shown(new)}, its newer name")
+            renamed[new] = tensor
+        return renamed, faults
+
+    def _modern_name(self, name):
+        for old, new in self.old_endings.items():
+            if name.endswith(old):
+                return name.removesuffix(old) + new
+        return name
+
+    def _untied(self, tensors, prefix, config):
+        pairs = {
+            self._with_prefix(prefix, second): self._with_prefix(prefix, first)
+            for second, first in self.tied(config).items()
+        }
+        kept, faults = {name: tensor for name, tensor in tensors.items() if name not in pairs}, []
+        for second, first in pairs.items():
+            if second in tensors and not _same_bits(tensors[second], kept.setdefault(first, tensors[second])):
+                faults.append(f"{second} must equal {first}: the configuration ties them")
+        return kept, faults
+
+    def _without_constants(self, tensors, prefix):
+        kept, faults = {}, []
+        for name, tensor in tensors.items():
+            make = self._maker(name.removeprefix(prefix))
+            if make is None:
+                kept[name] = tensor
+            elif not np.array_equal(np.asarray(tensor), make(tensor.shape)):
+                faults.append(f"{name} must hold the constants of {make.__name__}, got {shown(_values(tensor))}")
+        return kept, faults
+
+    def _maker(self, name):
+        return next((make for pattern, make in self.constants.items() if re.fullmatch(pattern, name)), None)
+
+
+def _same_bits(a, b):
+    if a is b:
+        return True
+    return (a.dtype, a.shape) == (b.dtype, b.shape) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def _values(tensor):
+    return np.asarray(tensor).tolist()
+
+
+def positions(shape):
+    """Number the positions, as the buffer ``position_ids`` does.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape; the last axis runs over positions.
+
+    Returns
+    -------
+    numpy.ndarray, shape `shape`
+        0, 1, 2, … in every row.
+    """
+    return np.broadcast_to(np.arange(shape[-1] if shape else 1), shape)
