@@ -36,6 +36,39 @@ def next_positions(n_seen, n_new, *, is_token=None):
     return xp.where(is_token, n_seen[:, None] + ranks, -1)
 
 
+def newest(mask, new):
+    """Say which of the new places are tokens, from a mask of all places so far.
+
+    Parameters
+    ----------
+    mask : array of bool, shape (n_batch, n_key), or None
+        True for tokens, False for padding, the new places last; None where all are tokens.
+    new : array, shape (n_batch, n_new, ...)
+        What is new, such as ids.
+
+    Returns
+    -------
+    array of bool, shape (n_batch, n_new), or None
+        The last columns: what was padding before, a cache remembers.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer columns than new places, or another number of rows.
+    TypeError
+        If the mask is not boolean.
+    """
+    array_namespace(mask, new)
+    if mask is None:
+        return None
+    check_boolean(mask=mask)
+    n_batch, n_new = new.shape[:2]
+    check_shape("mask", mask, (n_batch, None))
+    n_key = mask.shape[1]
+    check_setting("mask.shape[1]", n_key, n_key >= n_new, f"at least {n_new}, the number of new places")
+    return mask[:, n_key - n_new :]
+
+
 def check_new(k, v, *, old_k, old_v, n_batch):
     """Require that keys and values can be appended to what is remembered.
 

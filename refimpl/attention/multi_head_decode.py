@@ -1,10 +1,11 @@
-"""Multi-head self-attention of the next positions of a text whose past is remembered."""
+"""Multi-head attention of the next positions of a text: to its past, and to another text, both remembered."""
 
 from refimpl.arrays import array_namespace, check_setting, scope
-from refimpl.attention.cache import append, cache_mask
+from refimpl.attention.cache import append, cache_mask, empty_cache
 from refimpl.attention.cache_rows import next_positions
 from refimpl.attention.dot_product import attention
 from refimpl.attention.heads import join_heads, split_heads
+from refimpl.attention.mask import padding_mask
 from refimpl.layers.linear import linear
 
 
@@ -49,3 +50,57 @@ def self_attention_decode(x, params, past, *, n_head, is_token=None):
     y, _ = linear(join_heads(gathered), scope(params, "out_proj."))
     return y, grown
 
+
+def remember(memory, params, *, n_head, is_token=None):
+    """Project what will be asked again and again, once.
+
+    Parameters
+    ----------
+    memory : array, shape (n_batch, n_key, d_model)
+        The sequence that is asked, such as an encoder's output.
+    params : dict of array
+        As for `refimpl.attention.multi_head.cross_attention`, with ``in_proj_weight``.
+    n_head : int
+        The number of heads.
+    is_token : array of bool, shape (n_batch, n_key), optional
+        False for padding.
+
+    Returns
+    -------
+    KeyValueCache
+        Its keys and values, for `cross_attention_decode`.
+    """
+    xp = array_namespace(memory, params, is_token)
+    d_model = memory.shape[-1]
+    check_setting("n_head", n_head, n_head > 0 and d_model % n_head == 0, f"a divisor of d_model = {d_model}")
+    of_memory = {key: param[d_model:] for key, param in scope(params, "in_proj_").items()}
+    projected, _ = linear(memory, of_memory)
+    k, v = (split_heads(part, n_head) for part in xp.split(projected, 2, axis=-1))
+    return append(empty_cache(memory.shape[0], n_head, d_model // n_head, like=memory), k, v, is_token=is_token)
+
+
+def cross_attention_decode(x, params, past, *, n_head):
+    """Let new positions attend to another sequence, whose keys and values are remembered.
+
+    Parameters
+    ----------
+    x : array, shape (n_batch, n_new, d_model)
+        The new positions.
+    params : dict of array
+        As for `refimpl.attention.multi_head.cross_attention`, with ``in_proj_weight``.
+    past : KeyValueCache
+        As `remember` gives it.
+    n_head : int
+        The number of heads.
+
+    Returns
+    -------
+    array, shape (n_batch, n_new, d_model)
+        What `cross_attention` gives at these positions.
+    """
+    array_namespace(x, params, past.k)
+    d_model = x.shape[-1]
+    of_x = {key: param[:d_model] for key, param in scope(params, "in_proj_").items()}
+    q, _ = linear(x, of_x)
+    gathered, _ = attention(split_heads(q, n_head), past.k, past.v, mask=padding_mask(past.positions >= 0))
+    return linear(join_heads(gathered), scope(params, "out_proj."))[0]

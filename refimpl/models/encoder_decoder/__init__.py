@@ -1,0 +1,1 @@
+"""The encoder–decoder Transformer for text: the original one, Marian and Bart."""
