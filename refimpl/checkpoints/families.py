@@ -2,9 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
+from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_names
+from refimpl.checkpoints.encoder_decoder_settings import (
+    encoder_decoder_config_from_hf,
+    encoder_decoder_config_to_hf,
+)
 from refimpl.checkpoints.errors import CheckpointError, shown
 from refimpl.checkpoints.names import Names
 
@@ -31,6 +37,14 @@ class Family:
 
 FAMILIES = {
     "bert": Family(BERT_NAMES, bert_config_from_hf, bert_config_to_hf),
+    **{
+        model_type: Family(
+            encoder_decoder_names(model_type),
+            encoder_decoder_config_from_hf,
+            partial(encoder_decoder_config_to_hf, model_type=model_type),
+        )
+        for model_type in ("bart", "marian", "pegasus")
+    },
 }
 
 

@@ -30,6 +30,8 @@ class Row:
         (n_head, 3, d_head), ours (3, n_head, d_head).
     stacked : bool
         Whether each of theirs is one entry along a new first axis of ours, as the experts of a mixture.
+    lifted : bool
+        Whether theirs has a first axis of length 1 that ours does not have, as ``final_logits_bias`` of Bart.
     """
 
     ours: str
@@ -39,6 +41,7 @@ class Row:
     transposed: bool = False
     n_head: int = 0
     stacked: bool = False
+    lifted: bool = False
 
     @property
     def our_shape(self):
@@ -49,6 +52,8 @@ class Row:
         tuple of int
             The shape of our array.
         """
+        if self.lifted:
+            return self.shape[1:]
         first, *rest = (*self.shape[:-2], *self.shape[:-3:-1]) if self.transposed else self.shape
         return (len(self.theirs), first, *rest) if self.stacked else (len(self.theirs) * first, *rest)
 
@@ -68,6 +73,8 @@ class Row:
         turned = [self._turned(np.asarray(part), (self.n_head, QKV)) for part in parts]
         if self.stacked:
             return np.stack(turned)
+        if self.lifted:
+            return turned[0][0]
         return np.concatenate(turned) if len(turned) > 1 else turned[0]
 
     def cut(self, x):
@@ -83,6 +90,8 @@ class Row:
         list of array
             Theirs, in the order of `theirs`: views where a view can be.
         """
+        if self.lifted:
+            return [x[None]]
         n = x.shape[0] // len(self.theirs)
         parts = [x[i] if self.stacked else x[i * n : (i + 1) * n] for i in range(len(self.theirs))]
         return [self._turned(part, (QKV, self.n_head)) for part in parts]
