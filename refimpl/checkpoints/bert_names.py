@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.names import Names, positions
 
@@ -42,12 +43,10 @@ LAYER_TABLE = [
     ("norm2.bias", "output.LayerNorm.bias", "d_model"),
 ]
 
-PREFIX = "bert."  # in front of every name but those of the heads, in a model that has heads
+BERT = conventions("bert")
+PREFIX = BERT.prefix  # in front of every name but those of the heads, in a model that has heads
 HEAD_NAMES = ("cls.", "classifier.")
-TIED = {
-    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-}
+TIED = BERT.tied_names
 
 # The class of `transformers` that has exactly these groups beside the encoder.
 ARCHITECTURES = {

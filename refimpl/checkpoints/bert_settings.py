@@ -3,6 +3,7 @@
 from refimpl.checkpoints.bert_names import ARCHITECTURES
 from refimpl.checkpoints.errors import raise_faults, shown
 from refimpl.checkpoints.header import MOST_TENSORS
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.settings_map import (
     count_labels,
     is_integer,
@@ -13,6 +14,7 @@ from refimpl.checkpoints.settings_map import (
 )
 from refimpl.models.bert_config import BertConfig
 
+BERT = conventions("bert")
 SIZES = {
     "vocab_size": "vocab_size",
     "max_position_embeddings": "n_position",
@@ -23,13 +25,7 @@ SIZES = {
     "intermediate_size": "d_ff",
 }
 LARGEST = {"num_hidden_layers": MOST_TENSORS // 16}  # a block has 16 tensors, and a file so many at most
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
+ACTIVATIONS = BERT.activations
 OUR_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu"}
 # The only values that describe the model we have; None stands for an absent key.
 ACCEPTED = {
@@ -42,7 +38,7 @@ ACCEPTED = {
     "pruned_heads": (None, {}),
     "quantization_config": (None,),
 }
-DEFAULTS = {"layer_norm_eps": 1e-12, "hidden_act": "gelu", "pad_token_id": 0}  # as in `transformers`
+DEFAULTS = BERT.defaults()  # of layer_norm_eps, hidden_act and pad_token_id among others
 
 
 def bert_config_from_hf(settings):

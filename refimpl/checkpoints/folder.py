@@ -36,8 +36,8 @@ class Checkpoint:
     config : object
         The sizes and settings, of the family's class.
     settings : dict of str to object
-        What config.json said.  `save_folder` writes it again where it still describes `config`; else it keeps what is no
-        part of the mathematics.
+        What config.json said.  `save_folder` writes it again where it still describes `config`; else it keeps what is
+        no part of the mathematics.
     """
 
     model_type: str

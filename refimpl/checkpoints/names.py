@@ -199,7 +199,7 @@ def _values(tensor):
 
 
 def positions(shape):
-    """Number the positions, as the buffer ``position_ids`` does.
+    """Count the positions, as the buffer ``position_ids`` does.
 
     Parameters
     ----------

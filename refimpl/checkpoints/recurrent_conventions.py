@@ -1,14 +1,9 @@
 """In which order the libraries keep the gates, and what they do with two biases: converters both ways."""
 
 from refimpl.arrays import array_namespace, check_setting, check_shape
+from refimpl.checkpoints.ledger import gate_orders
 
-# One letter for each block of rows.  The memory's candidate, g here, is called c by ONNX and Keras; the new state of
-# the GRU, n here, is called h there.
-GATE_ORDERS = {
-    "torch": {"rnn": "n", "lstm": "ifgo", "gru": "rzn"},
-    "onnx": {"rnn": "n", "lstm": "iofg", "gru": "zrn"},
-    "keras": {"rnn": "n", "lstm": "ifgo", "gru": "zrn"},
-}
+GATE_ORDERS = gate_orders()
 
 
 def reorder_gates(rows, *, kind, source, target):

@@ -73,7 +73,8 @@ def _read_index(path):
 def _check_shard(folder, name, shard, where, found):
     for tensor in shard:
         if tensor in found:
-            raise refusal(folder / name, f"tensor {shown(tensor)} in one shard", f"it in {found[tensor].file.path.name} too")
+            first = found[tensor].file.path.name
+            raise refusal(folder / name, f"tensor {shown(tensor)} in one shard", f"it in {first} too")
         if where.get(tensor) != name:
             said = f"it in {where[tensor]}" if tensor in where else "no such tensor"
             raise refusal(folder / INDEX, f"tensor {shown(tensor)} in {name}, where it lies", said)
@@ -96,13 +97,17 @@ def split_shards(tensors, max_shard_bytes):
     index : dict or None
         What the index holds, where there are several.
     """
-    shards, n_byte = [{}], 0
+    shards, open_shard, n_byte = [], {}, 0
     for name, tensor in tensors.items():
-        if shards[-1] and n_byte + tensor.nbytes > max_shard_bytes:
-            shards.append({})
-            n_byte = 0
-        shards[-1][name] = tensor
+        if tensor.nbytes > max_shard_bytes:
+            shards.append({name: tensor})
+            continue
+        if n_byte + tensor.nbytes > max_shard_bytes:
+            shards.append(open_shard)
+            open_shard, n_byte = {}, 0
+        open_shard[name] = tensor
         n_byte += tensor.nbytes
+    shards += [open_shard] if open_shard or not shards else []
     if len(shards) == 1:
         return {WEIGHTS: shards[0]}, None
     files = {SHARD.format(i + 1, len(shards)): shard for i, shard in enumerate(shards)}
