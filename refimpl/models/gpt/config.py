@@ -35,16 +35,19 @@ class GptConfig:
         Added to the variance inside every layer normalisation.
     activation : {"gelu_tanh", "gelu", "relu", "silu"}
         Of the feed-forward layer.
+    tied : bool
+        Whether the head that scores the next token is the token table itself.
     n_label : int
         Number of classes of the sequence classification head.
     pad_id, bos_id, eos_id : int or None
-        Tokens that pad a short text, begin one and end one; the model itself does not look at them.
+        Tokens that pad a short text, begin one and end one.  The model itself does not look at them, and they need
+        not be in its vocabulary.
 
     Raises
     ------
     ValueError
         If a size is not a positive integer, `d_model` is no multiple of `n_head`, `norm_eps` is not a positive
-        number, `activation` is unknown, or a token is none.
+        number, `activation` is unknown, a flag is no flag, or a token no integer.
 
     References
     ----------
@@ -63,6 +66,7 @@ class GptConfig:
     window: int | None = None
     norm_eps: float = 1e-5
     activation: str = "gelu_tanh"
+    tied: bool = True
     n_label: int = 2
     pad_id: int | None = None
     bos_id: int | None = None
@@ -75,8 +79,9 @@ class GptConfig:
                 raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
-        if not isinstance(self.norm_first, bool):
-            raise ValueError(f"norm_first must be True or False, got {self.norm_first!r}")
+        for name in ("norm_first", "tied"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
         eps = self.norm_eps
         if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
             raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
@@ -84,8 +89,8 @@ class GptConfig:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         for name in TOKENS:
             token = getattr(self, name)
-            if token is not None and not (_is_integer(token) and 0 <= token < self.vocab_size):
-                raise ValueError(f"{name} must be None or a token in [0, {self.vocab_size}), got {token!r}")
+            if token is not None and not _is_integer(token):
+                raise ValueError(f"{name} must be None or an integer, got {token!r}")
 
 
 def _is_integer(value):

@@ -1,7 +1,16 @@
 """What a GPT is trained and used for: the next token of every text, and the class of a whole one."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_scopes, check_shape, scatter_add
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_params,
+    check_scopes,
+    check_setting,
+    check_shape,
+    scatter_add,
+)
 from refimpl.layers.linear import linear
+from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.model import BACKBONE, gpt
 
 TOKEN_TABLE = "token.weight"
@@ -17,7 +26,7 @@ def gpt_lm(token_ids, params, *, config, mask=None, position_ids=None):
     token_ids : array of int, shape (n_batch, n_seq)
         Tokens, in [0, config.vocab_size).
     params : dict of array
-        Those of `gpt`, and ``head.weight`` (vocab_size, d_model) where the head is not tied to the token table.
+        Those of `gpt`, and ``head.weight`` (vocab_size, d_model) where it is not ``config.tied`` to the token table.
     config : GptConfig
         The model's sizes and settings.
     mask : array of bool, optional
@@ -37,16 +46,16 @@ def gpt_lm(token_ids, params, *, config, mask=None, position_ids=None):
     Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training", eq. 2; Press, Wolf (2017),
     "Using the Output Embedding to Improve Language Models", arXiv:1608.05859.
     """
-    is_tied = HEAD not in params
-    backbone = _backbone(params, [] if is_tied else [HEAD])
+    check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
+    backbone = _backbone(params, [] if config.tied else [HEAD])
     states, gpt_pullback = gpt(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
-    y, head_pullback = linear(states[-1], {"weight": params[TOKEN_TABLE if is_tied else HEAD]})
+    y, head_pullback = linear(states[-1], {"weight": params[TOKEN_TABLE if config.tied else HEAD]})
 
     def pullback(dy):
         dlast, dhead = head_pullback(dy)
         (dbackbone,) = gpt_pullback((*[None] * config.n_layer, dlast))
         # A tied table is used twice, at the bottom and at the top.
-        dtable = dbackbone[TOKEN_TABLE] + dhead["weight"] if is_tied else dbackbone[TOKEN_TABLE]
+        dtable = dbackbone[TOKEN_TABLE] + dhead["weight"] if config.tied else dbackbone[TOKEN_TABLE]
         dparams = {**dbackbone, TOKEN_TABLE: dtable, HEAD: dhead["weight"]}
         return ({key: dparams[key] for key in params},)
 
@@ -90,14 +99,13 @@ def gpt_for_sequence_classification(token_ids, params, *, config, mask=None, pos
     states, gpt_pullback = gpt(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
     n_batch, n_seq, d_model = states[-1].shape
     chosen = xp.arange(n_batch) * n_seq + last_tokens(token_ids, mask=mask)
-    y, classifier_pullback = linear(xp.reshape(states[-1], (n_batch * n_seq, d_model))[chosen], {
-        "weight": params[CLASSIFIER]
-    })  # fmt: skip
+    last = xp.reshape(states[-1], (n_batch * n_seq, d_model))[chosen]  # (n_batch, d_model)
+    y, classifier_pullback = linear(last, {"weight": params[CLASSIFIER]})
 
     def pullback(dy):
-        dchosen, dclassifier = classifier_pullback(dy)
-        dlast = xp.reshape(scatter_add(chosen, dchosen, n_batch * n_seq), (n_batch, n_seq, d_model))
-        (dbackbone,) = gpt_pullback((*[None] * config.n_layer, dlast))
+        dlast, dclassifier = classifier_pullback(dy)
+        dstate = xp.reshape(scatter_add(chosen, dlast, n_batch * n_seq), (n_batch, n_seq, d_model))
+        (dbackbone,) = gpt_pullback((*[None] * config.n_layer, dstate))
         dparams = {**dbackbone, **add_prefix("classifier.", dclassifier)}
         return ({key: dparams[key] for key in params},)
 

@@ -13,6 +13,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     merge,
+    pick,
     scope,
 )
 from refimpl.attention.mask import causal_mask, padding_mask
@@ -120,32 +121,28 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
     check_floating(params=params)
     places = text_positions(token_ids, mask=mask) if position_ids is None else position_ids
     block, seen = _blocks(config, token_ids, mask)
-    close = layer_norm if config.norm_first else _as_it_is
 
-    embedded, embeddings_pullback = gpt_embeddings(
-        token_ids, {key: params[key] for key in EMBEDDING_KEYS if key in params}, position_ids=places
-    )
+    embedded, embeddings_pullback = gpt_embeddings(token_ids, pick(params, *EMBEDDING_KEYS), position_ids=places)
     states, stack_pullback = encoder(
         embedded,
-        {key: value for key, value in params.items() if key.startswith("layers.")},
+        {key: value for key, value in params.items() if key not in EMBEDDING_KEYS},
         n_layer=config.n_layer,
         n_head=config.n_head,
         block=block,
+        norm=layer_norm if config.norm_first else None,
         activation=config.activation,
         eps=config.norm_eps,
         mask=seen,
     )
-    last, close_pullback = close(states[-1], scope(params, "norm."), eps=config.norm_eps)
 
     def pullback(dy):
-        dembedded_here, *dstates, dlast = dy
-        dstate, dnorm = close_pullback(dlast)
-        dembedded, dstack = stack_pullback((*dstates, dstate))
+        dembedded_here, *dstates = dy
+        dembedded, dstack = stack_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
-        dparams = merge(dembeddings, dstack, add_prefix("norm.", dnorm))
+        dparams = merge(dembeddings, dstack)
         return ({key: dparams[key] for key in params},)
 
-    return (embedded, *states[:-1], last), pullback
+    return (embedded, *states), pullback
 
 
 def text_positions(token_ids, *, mask=None):
@@ -182,12 +179,3 @@ def _blocks(config, token_ids, mask):
     # These know by themselves which keys lie behind a query, or too far before it.
     attends = [partial(alternating_attention, layer=i, window=config.window) for i in range(config.n_layer)]
     return [partial(block, attend=attend) for attend in attends], is_token
-
-
-def _as_it_is(x, params, *, eps):
-    check_params(params, [])
-
-    def pullback(dy):
-        return dy, {}
-
-    return x, pullback

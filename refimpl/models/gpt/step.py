@@ -44,7 +44,7 @@ def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
     """
     xp = array_namespace(token_ids, params, mask, position_ids)
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
-    check_scopes(params, (*BACKBONE, HEAD))
+    check_scopes(params, BACKBONE if config.tied else (*BACKBONE, HEAD))
     check_shape("token_ids", token_ids, (None, None))
     remembered = _empty(token_ids, params, config) if past is None else past
     n_layer = config.n_layer
@@ -63,7 +63,7 @@ def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
         )  # fmt: skip
         grown.append(layer_grown)
     last = layer_norm(x, scope(params, "norm."), eps=config.norm_eps)[0] if config.norm_first else x
-    logits, _ = linear(last, {"weight": params[HEAD if HEAD in params else TOKEN_TABLE]})
+    logits, _ = linear(last, {"weight": params[TOKEN_TABLE if config.tied else HEAD]})
     return logits, tuple(grown)
 
 

@@ -1,0 +1,111 @@
+"""The name maps between the GPTs of Hugging Face and our parameters, as tables."""
+
+import re
+
+from refimpl.checkpoints.name_map import Row
+
+# group, our key, their name, the shape of theirs by GptConfig fields, whether theirs is (d_in, d_out)
+TABLES = {
+    "gpt2": [
+        ("backbone", "token.weight", "wte.weight", "vocab_size d_model"),
+        ("backbone", "position.weight", "wpe.weight", "n_position d_model"),
+        ("backbone", "norm.weight", "ln_f.weight", "d_model"),
+        ("backbone", "norm.bias", "ln_f.bias", "d_model"),
+    ],
+    "openai-gpt": [
+        ("backbone", "token.weight", "tokens_embed.weight", "vocab_size d_model"),
+        ("backbone", "position.weight", "positions_embed.weight", "n_position d_model"),
+    ],
+}
+HEAD_TABLE = [
+    ("head", "head.weight", "lm_head.weight", "vocab_size d_model"),
+    ("classifier", "classifier.weight", "score.weight", "n_label d_model"),
+]
+
+# The same for one block: ours under layers.{i}, theirs under h.{i}; Conv1D keeps its weights as (d_in, d_out)
+LAYER_TABLE = [
+    ("norm1.weight", "ln_1.weight", "d_model"),
+    ("norm1.bias", "ln_1.bias", "d_model"),
+    ("self_attn.in_proj_weight", "attn.c_attn.weight", "d_model d_qkv"),
+    ("self_attn.in_proj_bias", "attn.c_attn.bias", "d_qkv"),
+    ("self_attn.out_proj.weight", "attn.c_proj.weight", "d_model d_model"),
+    ("self_attn.out_proj.bias", "attn.c_proj.bias", "d_model"),
+    ("norm2.weight", "ln_2.weight", "d_model"),
+    ("norm2.bias", "ln_2.bias", "d_model"),
+    ("linear1.weight", "mlp.c_fc.weight", "d_model d_ff"),
+    ("linear1.bias", "mlp.c_fc.bias", "d_ff"),
+    ("linear2.weight", "mlp.c_proj.weight", "d_ff d_model"),
+    ("linear2.bias", "mlp.c_proj.bias", "d_model"),
+]
+
+REQUIRED = {"backbone"}
+HEAD_NAMES = ("lm_head.", "score.")
+PREFIX = "transformer."  # in front of every name but those of the heads, in a model that has heads
+TIED_NAME = "lm_head.weight"
+# The causal mask and the number that masks, which older versions saved beside the weights of every block, and the
+# positions counted from 0: no part of the model's weights.
+BUFFERS = re.compile(r"(transformer\.)?(h\.\d+\.attn\.(bias|masked_bias)|position_ids)")
+
+ARCHITECTURES = {
+    ("gpt2", frozenset()): "GPT2Model",
+    ("gpt2", frozenset({"head"})): "GPT2LMHeadModel",
+    ("gpt2", frozenset({"classifier"})): "GPT2ForSequenceClassification",
+    ("openai-gpt", frozenset()): "OpenAIGPTModel",
+    ("openai-gpt", frozenset({"head"})): "OpenAIGPTLMHeadModel",
+    ("openai-gpt", frozenset({"classifier"})): "OpenAIGPTForSequenceClassification",
+}
+
+
+def gpt_model_type(config):
+    """Tell which model of `transformers` has these settings.
+
+    Parameters
+    ----------
+    config : refimpl.models.gpt.config.GptConfig
+        The settings.
+
+    Returns
+    -------
+    {"gpt2", "openai-gpt"}
+        Its ``model_type``.
+    """
+    return "gpt2" if config.norm_first else "openai-gpt"
+
+
+def gpt_rows(config, prefix=""):
+    """Fill the table with the sizes of a model.
+
+    Parameters
+    ----------
+    config : refimpl.models.gpt.config.GptConfig
+        The sizes.
+    prefix : str
+        What stands in front of their names, those of the heads excepted.
+
+    Returns
+    -------
+    list of Row
+        One row for each of our parameters, those of every head included; a head that is tied has none.
+    """
+    lines = TABLES[gpt_model_type(config)] + HEAD_TABLE + [
+        ("backbone", f"layers.{i}.{ours}", f"h.{i}.{theirs}", sizes)
+        for i in range(config.n_layer)
+        for ours, theirs, sizes in LAYER_TABLE
+    ]  # fmt: skip
+    return [
+        Row(ours, (_with_prefix(prefix, theirs),), _shape(config, sizes), group, transposed=_is_conv1d(theirs))
+        for group, ours, theirs, sizes in lines
+        if not (config.tied and group == "head")
+    ]
+
+
+def _with_prefix(prefix, name):
+    return name if name.startswith(HEAD_NAMES) else prefix + name
+
+
+def _is_conv1d(name):
+    return ".c_" in name and name.endswith("weight")
+
+
+def _shape(config, sizes):
+    return tuple(3 * config.d_model if size == "d_qkv" else getattr(config, size) for size in sizes.split())
