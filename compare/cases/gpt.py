@@ -22,7 +22,8 @@ ERF = GptConfig(
     vocab_size=13, n_position=6, d_model=10, n_head=2, n_layer=2, d_ff=7, activation="gelu", tied=False, pad_id=0
 )
 GPT1 = GptConfig(
-    vocab_size=19, n_position=7, d_model=6, n_head=2, n_layer=2, d_ff=24, norm_first=False, n_label=3, pad_id=1
+    vocab_size=19, n_position=7, d_model=6, n_head=2, n_layer=2, d_ff=24, norm_first=False, norm_eps=1e-3, n_label=3,
+    pad_id=1
 )
 MIDDLE = GptConfig(vocab_size=1000, n_position=128, d_model=256, n_head=4, n_layer=2, d_ff=1024)
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import torch
 
-from refimpl.checkpoints.gpt_names import ARCHITECTURES, PREFIX, gpt_model_type, gpt_rows
+from refimpl.checkpoints.gpt_names import GPT_NAMES, gpt_model_type
 from refimpl.checkpoints.gpt_settings import gpt_config_to_hf
 from refimpl.checkpoints.name_map import split_rows
 
@@ -31,9 +31,9 @@ def gpt_model(config, groups=frozenset()):
     # Eager attention would let padding attend to everything, where it attends to nothing here and in "sdpa".
     attention = {"attn_implementation": "sdpa"} if model_type == "gpt2" else {}
     settings = {**gpt_config_to_hf(config, groups), **attention}
-    classes = {"gpt2": transformers.GPT2Config, "openai-gpt": transformers.OpenAIGPTConfig}
+    their_config = {"gpt2": transformers.GPT2Config, "openai-gpt": transformers.OpenAIGPTConfig}[model_type]
     with torch.device("meta"):
-        return getattr(transformers, ARCHITECTURES[model_type, groups])(classes[model_type](**settings)).eval()
+        return getattr(transformers, GPT_NAMES[model_type].architectures[groups])(their_config(**settings)).eval()
 
 
 def call_gpt(token_ids, params, *, config, groups=frozenset(), mask=None, position_ids=None, **settings):
@@ -62,7 +62,8 @@ def call_gpt(token_ids, params, *, config, groups=frozenset(), mask=None, positi
         What it returns.
     """
     model = gpt_model(config, groups)
-    rows = [row for row in gpt_rows(config, PREFIX if groups else "") if row.ours in params]
+    names = GPT_NAMES[gpt_model_type(config)]
+    rows = [row for row in names.filled(config, names.prefix if groups else "") if row.ours in params]
     counted = _positions(token_ids, mask) if position_ids is None else position_ids
     keywords = {
         "input_ids": token_ids,

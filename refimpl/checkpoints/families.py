@@ -12,6 +12,8 @@ from refimpl.checkpoints.encoder_decoder_settings import (
     encoder_decoder_config_to_hf,
 )
 from refimpl.checkpoints.errors import CheckpointError, shown
+from refimpl.checkpoints.gpt_names import GPT_NAMES
+from refimpl.checkpoints.gpt_settings import gpt_config_from_hf, gpt_config_to_hf
 from refimpl.checkpoints.names import Names
 
 
@@ -45,6 +47,7 @@ FAMILIES = {
         )
         for model_type in ("bart", "marian", "pegasus")
     },
+    **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
 }
 
 

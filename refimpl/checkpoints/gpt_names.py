@@ -1,10 +1,11 @@
 """The name maps between the GPTs of Hugging Face and our parameters, as tables."""
 
-import re
+import numpy as np
 
 from refimpl.checkpoints.name_map import Row
+from refimpl.checkpoints.names import Names, positions
 
-# group, our key, their name, the shape of theirs by GptConfig fields, whether theirs is (d_in, d_out)
+# group, our key, their name, the shape of theirs by GptConfig fields
 TABLES = {
     "gpt2": [
         ("backbone", "token.weight", "wte.weight", "vocab_size d_model"),
@@ -38,22 +39,13 @@ LAYER_TABLE = [
     ("linear2.bias", "mlp.c_proj.bias", "d_model"),
 ]
 
-REQUIRED = {"backbone"}
-HEAD_NAMES = ("lm_head.", "score.")
 PREFIX = "transformer."  # in front of every name but those of the heads, in a model that has heads
-TIED_NAME = "lm_head.weight"
-# The causal mask and the number that masks, which older versions saved beside the weights of every block, and the
-# positions counted from 0: no part of the model's weights.
-BUFFERS = re.compile(r"(transformer\.)?(h\.\d+\.attn\.(bias|masked_bias)|position_ids)")
-
-ARCHITECTURES = {
-    ("gpt2", frozenset()): "GPT2Model",
-    ("gpt2", frozenset({"head"})): "GPT2LMHeadModel",
-    ("gpt2", frozenset({"classifier"})): "GPT2ForSequenceClassification",
-    ("openai-gpt", frozenset()): "OpenAIGPTModel",
-    ("openai-gpt", frozenset({"head"})): "OpenAIGPTLMHeadModel",
-    ("openai-gpt", frozenset({"classifier"})): "OpenAIGPTForSequenceClassification",
+HEAD_NAMES = ("lm_head.", "score.")
+CLASSES = {
+    "gpt2": ("GPT2Model", "GPT2LMHeadModel", "GPT2ForSequenceClassification"),
+    "openai-gpt": ("OpenAIGPTModel", "OpenAIGPTLMHeadModel", "OpenAIGPTForSequenceClassification"),
 }
+GROUPS = (frozenset(), frozenset({"head"}), frozenset({"classifier"}))
 
 
 def gpt_model_type(config):
@@ -72,15 +64,13 @@ def gpt_model_type(config):
     return "gpt2" if config.norm_first else "openai-gpt"
 
 
-def gpt_rows(config, prefix=""):
+def gpt_rows(config):
     """Fill the table with the sizes of a model.
 
     Parameters
     ----------
     config : refimpl.models.gpt.config.GptConfig
         The sizes.
-    prefix : str
-        What stands in front of their names, those of the heads excepted.
 
     Returns
     -------
@@ -93,14 +83,42 @@ def gpt_rows(config, prefix=""):
         for ours, theirs, sizes in LAYER_TABLE
     ]  # fmt: skip
     return [
-        Row(ours, (_with_prefix(prefix, theirs),), _shape(config, sizes), group, transposed=_is_conv1d(theirs))
+        Row(ours, (theirs,), _shape(config, sizes), group, transposed=_is_conv1d(theirs))
         for group, ours, theirs, sizes in lines
         if not (config.tied and group == "head")
     ]
 
 
-def _with_prefix(prefix, name):
-    return name if name.startswith(HEAD_NAMES) else prefix + name
+def causal_buffer(shape):
+    """Make the causal mask that older versions saved beside the weights of every block.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape, (1, 1, n_position, n_position).
+
+    Returns
+    -------
+    numpy.ndarray, shape `shape`
+        1 where a query attends, else 0.
+    """
+    return np.tril(np.ones(shape)) if len(shape) > 1 else np.ones(shape)
+
+
+def masking_number(shape):
+    """Make the number that older versions put in place of masked scores.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape, ().
+
+    Returns
+    -------
+    numpy.ndarray, shape `shape`
+        −10⁴.
+    """
+    return np.full(shape, -1e4)
 
 
 def _is_conv1d(name):
@@ -109,3 +127,25 @@ def _is_conv1d(name):
 
 def _shape(config, sizes):
     return tuple(3 * config.d_model if size == "d_qkv" else getattr(config, size) for size in sizes.split())
+
+
+def _tied(config):
+    return {"lm_head.weight": TABLES[gpt_model_type(config)][0][2]} if config.tied else {}
+
+
+GPT_NAMES = {
+    model_type: Names(
+        rows=gpt_rows,
+        required=frozenset({"backbone"}),
+        architectures=dict(zip(GROUPS, classes, strict=True)),
+        prefix=PREFIX,
+        unprefixed=HEAD_NAMES,
+        tied=_tied,
+        constants={
+            r"h\.\d+\.attn\.bias": causal_buffer,
+            r"h\.\d+\.attn\.masked_bias": masking_number,
+            r"position_ids": positions,
+        },
+    )
+    for model_type, classes in CLASSES.items()
+}

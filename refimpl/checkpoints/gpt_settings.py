@@ -1,7 +1,7 @@
 """The settings of a GPT between Hugging Face's config.json and our `GptConfig`."""
 
 from refimpl.checkpoints.errors import raise_faults, shown
-from refimpl.checkpoints.gpt_names import ARCHITECTURES, LAYER_TABLE, gpt_model_type
+from refimpl.checkpoints.gpt_names import GPT_NAMES, LAYER_TABLE, gpt_model_type
 from refimpl.checkpoints.header import MOST_TENSORS
 from refimpl.checkpoints.settings_map import (
     LARGEST_SIZE,
@@ -119,7 +119,7 @@ def gpt_config_to_hf(config, groups):
     raise_faults("transformers has no such model", _not_theirs(config, model_type, names))
     # A tied head has no parameter of its own: a model that sorts no texts tells the next token.
     parts = frozenset(groups) or (frozenset({"head"}) if config.tied else frozenset())
-    architecture = ARCHITECTURES.get((model_type, parts))
+    architecture = GPT_NAMES[model_type].architectures.get(parts)
     return {
         **({"architectures": [architecture]} if architecture else {}),
         **{theirs: getattr(config, ours) for theirs, ours in SIZES.items()},
