@@ -32,6 +32,8 @@ class DecoderConfig:
         Whether attention and the feed-forward network stand side by side (GPT-NeoX).
     biased : tuple of str
         Which of the projections ``q_proj``, ``k_proj``, ``v_proj``, ``o_proj`` have a bias.
+    fused : bool
+        Whether one projection ``qkv_proj`` gives queries, keys and values.
     embedding_norm : bool
         Whether embeddings are normalised (Bloom).
     window : int or None
@@ -55,6 +57,7 @@ class DecoderConfig:
     positions: Rotary | Alibi
     parallel: bool = False
     biased: tuple = ()
+    fused: bool = False
     embedding_norm: bool = False
     window: int | None = None
     tied: bool = False
@@ -66,6 +69,8 @@ class DecoderConfig:
         check_setting("feeds", self.feeds, isinstance(self.feeds, tuple) and self.feeds, "a tuple, one for each layer")
         unknown = set(self.biased) - set(PROJECTIONS)
         check_setting("biased", self.biased, not unknown, f"some of {', '.join(PROJECTIONS)}")
+        n_biased = len({*PROJECTIONS[:3]} & {*self.biased})
+        check_setting("biased", self.biased, not self.fused or n_biased in (0, 3), "all of q, k and v or none: fused")
         if self.window is not None:
             integer("window", self.window, at_least=1)
 
@@ -124,6 +129,10 @@ def decoder_shapes(config):
 
 def _attention_shapes(config):
     d_q, d_kv = config.n_head * config.d_head, config.n_kv_head * config.d_head
-    sizes = {"q_proj": (d_q,), "k_proj": (d_kv,), "v_proj": (d_kv,), "o_proj": (config.d_model,)}
-    weights = {f"{key}.weight": (*size, d_q if key == "o_proj" else config.d_model) for key, size in sizes.items()}
-    return weights | {f"{key}.bias": sizes[key] for key in config.biased}
+    sizes = {"q_proj": d_q, "k_proj": d_kv, "v_proj": d_kv}
+    if config.fused:
+        sizes = {"qkv_proj": sum(sizes.values())}
+    weights = {f"{key}.weight": (size, config.d_model) for key, size in sizes.items()}
+    biased = {*config.biased, *(["qkv_proj"] if "q_proj" in config.biased else [])}
+    biases = {f"{key}.bias": (size,) for key, size in {**sizes, "o_proj": config.d_model}.items() if key in biased}
+    return {**weights, "o_proj.weight": (config.d_model, d_q), **biases}

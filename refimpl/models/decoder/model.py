@@ -15,9 +15,9 @@ from refimpl.attention.band import band_mask
 from refimpl.attention.mask import causal_mask, padding_mask
 from refimpl.blocks.causal_block import causal_block
 from refimpl.blocks.encoder import add_gradients
+from refimpl.models.decoder.attend import Attend
 from refimpl.models.decoder.config import DecoderConfig
 from refimpl.models.decoder.embed import embed
-from refimpl.models.decoder.parts import Attend
 
 BACKBONE = ("embeddings.", "layers.", "norm.")
 

@@ -1,8 +1,7 @@
-"""The parts in which decoder-only models differ: settings that are called as the component they set."""
+"""The parts in which decoder-only models differ: settings that are called as the component that they set."""
 
 from dataclasses import dataclass
 
-from refimpl.attention.grouped_query_layer import grouped_query_decode, grouped_query_self_attention
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -185,45 +184,3 @@ class Dense:
         sizes = {**dict.fromkeys(widening, (self.d_ff, d_model)), narrowing: (d_model, self.d_ff)}
         weights = {f"{key}.weight": shape for key, shape in sizes.items()}
         return weights | ({f"{key}.bias": shape[:1] for key, shape in sizes.items()} if self.bias else {})
-
-
-@dataclass(frozen=True)
-class Attend:
-    """Attention over a whole sequence.
-
-    Attributes
-    ----------
-    settings : dict
-        Of `grouped_query_self_attention`.
-    """
-
-    settings: dict
-
-    def __call__(self, x, params):
-        """Attend; nothing is told beside."""
-        y, attention_pullback = grouped_query_self_attention(x, params, **self.settings)
-
-        def pullback(dy):
-            return attention_pullback(*dy)
-
-        return (y,), pullback
-
-
-@dataclass(frozen=True)
-class Recall:
-    """Attention of new positions over a cache.
-
-    Attributes
-    ----------
-    past : KeyValueCache
-        What is remembered.
-    settings : dict
-        Of `grouped_query_decode`.
-    """
-
-    past: object
-    settings: dict
-
-    def __call__(self, x, params):
-        """Attend, and tell the longer cache; forward only."""
-        return grouped_query_decode(x, params, self.past, **self.settings), None

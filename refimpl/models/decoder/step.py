@@ -4,10 +4,10 @@ from refimpl.arrays import array_namespace, check_boolean, check_params, check_s
 from refimpl.attention.cache import empty_cache
 from refimpl.blocks.causal_block import causal_block
 from refimpl.layers.linear import linear
+from refimpl.models.decoder.attend import Recall
 from refimpl.models.decoder.config import decoder_shapes
 from refimpl.models.decoder.embed import embed
 from refimpl.models.decoder.lm import HEAD, TOKENS
-from refimpl.models.decoder.parts import Recall
 
 
 def decoder_step(token_ids, params, past, *, config, mask=None, position_ids=None):
