@@ -12,8 +12,8 @@ def split_qkv(params, *, n_head, n_kv_head):
     Parameters
     ----------
     params : dict of array
-        ``qkv_proj.weight`` ((n_head + 2 n_kv_head) d_head, d_model), optionally ``qkv_proj.bias``, and any others, which
-        stay as they are.
+        ``qkv_proj.weight`` ((n_head + 2 n_kv_head) d_head, d_model), optionally ``qkv_proj.bias``; any others stay as
+        they are.
     n_head, n_kv_head : int
         The numbers of heads of queries, and of keys and values.
 

@@ -1,6 +1,7 @@
 """The block of decoder-only models: norm, attention, norm, feed-forward, one after the other or side by side."""
 
 from refimpl.arrays import add_prefix, array_namespace, check_floating, check_scopes, merge, scope
+from refimpl.blocks.encoder import add_gradients
 
 PARTS = ("norm1.", "self_attn.", "norm2.", "feed.")
 
@@ -53,11 +54,11 @@ def causal_block(x, params, *, norm, attend, feed, parallel=False):
     def pullback(dy):
         dsum, dtold1, dtold2 = dy[0], dy[1 : 1 + len(told1)], dy[1 + len(told1) :]
         dnormed2, dfeed = feed_pullback((dsum, *dtold2))
-        dbranch, dnorm2 = norm2_pullback(dnormed2)
-        dmid = dsum if parallel else dsum + dbranch  # the residual branch and the feed-forward branch
+        dread, dnorm2 = norm2_pullback(dnormed2)
+        dmid = dsum if parallel else dsum + dread  # the residual branch and the feed-forward branch
         dnormed1, dattend = attend_pullback((dmid, *dtold1))
         dx_attended, dnorm1 = norm1_pullback(dnormed1)
-        dx = dmid + dx_attended + dbranch if parallel else dmid + dx_attended
+        dx = add_gradients(dmid, dx_attended, dread if parallel else None)
         dparts = zip(PARTS, (dnorm1, dattend, dnorm2, dfeed), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts))
         return dx, {key: dparams[key] for key in params}

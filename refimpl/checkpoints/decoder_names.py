@@ -1,8 +1,10 @@
 """The name maps between the decoder-only models of Hugging Face and our parameters, one table for each family."""
 
 import re
+from functools import partial
 
 from refimpl.checkpoints.name_map import Row
+from refimpl.checkpoints.names import Names
 from refimpl.models.decoder.config import decoder_shapes
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -42,27 +44,53 @@ BLOOM = {
     "head": "lm_head",
 }
 
-TABLES = {"llama": LLAMA, "mistral": LLAMA, "gpt_neox": GPT_NEOX, "bloom": BLOOM}
-PREFIXES = {"llama": "model.", "mistral": "model.", "gpt_neox": "gpt_neox.", "bloom": "transformer."}
 LAYER = re.compile(r"layers\.(\d+)\.")
 
 
-def decoder_rows(config, model_type):
+def decoder_names(table, *, prefix, classes):
+    """Make the name map of a family.
+
+    Parameters
+    ----------
+    table : dict of (str, str)
+        One of the above.
+    prefix : str
+        What stands in front of all names but that of the head, in a model that has one.
+    classes : str
+        What the classes of `transformers` begin with, such as ``"Llama"``.
+
+    Returns
+    -------
+    Names
+        The name map.
+    """
+    head = f"{table['head']}.weight"
+    return Names(
+        rows=partial(decoder_rows, table=table),
+        required=frozenset({"backbone"}),
+        architectures={frozenset(): f"{classes}Model", frozenset({"head"}): f"{classes}ForCausalLM"},
+        prefix=prefix,
+        unprefixed=(head,),
+        tied=partial(_tied, head=head, first=f"{table['embeddings.token']}.weight"),
+    )
+
+
+def decoder_rows(config, *, table):
     """Fill the table of a family with the sizes of a model.
 
     Parameters
     ----------
     config : refimpl.models.decoder.config.DecoderConfig
         The sizes.
-    model_type : str
-        The family, as config.json calls it.
+    table : dict of (str, str)
+        One of the above.
 
     Returns
     -------
     list of Row
-        One row for each of our parameters, the names of theirs without prefix; the head is a group of its own.
+        One row for each of our parameters, the names of theirs without prefix; a head is a group of its own.
     """
-    return [_row(ours, shape, config, TABLES[model_type]) for ours, shape in decoder_shapes(config).items()]
+    return [_row(ours, shape, config, table) for ours, shape in decoder_shapes(config).items()]
 
 
 def _row(ours, shape, config, table):
@@ -70,5 +98,14 @@ def _row(ours, shape, config, table):
     layer = LAYER.match(ours)
     theirs = table[LAYER.sub("layers.{i}.", stem)].replace("{i}", layer[1] if layer else "")
     group = "head" if stem == "head" else "backbone"
-    n_head = config.n_head if stem.endswith("qkv_proj") else 0
-    return Row(ours, (f"{theirs}.{ending}",), shape, group, n_head=n_head)
+    return Row(ours, (f"{theirs}.{ending}",), shape, group, n_head=config.n_head if stem.endswith("qkv_proj") else 0)
+
+
+def _tied(config, *, head, first):
+    return {head: first} if config.tied else {}
+
+
+LLAMA_NAMES = decoder_names(LLAMA, prefix="model.", classes="Llama")
+MISTRAL_NAMES = decoder_names(LLAMA, prefix="model.", classes="Mistral")
+GPT_NEOX_NAMES = decoder_names(GPT_NEOX, prefix="gpt_neox.", classes="GPTNeoX")
+BLOOM_NAMES = decoder_names(BLOOM, prefix="transformer.", classes="Bloom")

@@ -6,6 +6,7 @@ from functools import partial
 
 from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
+from refimpl.checkpoints.decoder_names import LLAMA_NAMES, MISTRAL_NAMES
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_names
 from refimpl.checkpoints.encoder_decoder_settings import (
     encoder_decoder_config_from_hf,
@@ -14,6 +15,7 @@ from refimpl.checkpoints.encoder_decoder_settings import (
 from refimpl.checkpoints.errors import CheckpointError, shown
 from refimpl.checkpoints.gpt_names import GPT_NAMES
 from refimpl.checkpoints.gpt_settings import gpt_config_from_hf, gpt_config_to_hf
+from refimpl.checkpoints.llama_settings import llama_config_from_hf, llama_config_to_hf, mistral_config_to_hf
 from refimpl.checkpoints.names import Names
 
 
@@ -48,6 +50,8 @@ FAMILIES = {
         for model_type in ("bart", "marian", "pegasus")
     },
     **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
+    "llama": Family(LLAMA_NAMES, llama_config_from_hf, llama_config_to_hf),
+    "mistral": Family(MISTRAL_NAMES, llama_config_from_hf, mistral_config_to_hf),
 }
 
 

@@ -55,8 +55,8 @@ def llama_config_from_hf(settings):
     if family not in OWN:
         raise_faults(TITLE, [f"model_type must be one of {', '.join(OWN)}, got {shown(family)}"])
     given = _given(settings, family)
-    flags = ("tie_word_embeddings", *BIASES)
-    faults = decoder_faults(settings, given, sizes=_sizes(given), accepted=ACCEPTED[family], eps="rms_norm_eps", flags=flags)
+    expected = {"sizes": _sizes(given), "accepted": ACCEPTED[family], "flags": ("tie_word_embeddings", *BIASES)}
+    faults = decoder_faults(settings, given, **expected, eps="rms_norm_eps")
     rope, rope_faults = rotary_from_hf(settings)
     # The relations between sizes can be judged only when every size is one.
     raise_faults(TITLE, faults + rope_faults or _not_related(given, rope))
@@ -74,12 +74,12 @@ def llama_config_from_hf(settings):
 
 
 def llama_config_to_hf(config, groups):
-    """Write our settings as Hugging Face does, the inverse of `llama_config_from_hf`.
+    """Write our settings as those of a Llama, the inverse of `llama_config_from_hf`.
 
     Parameters
     ----------
     config : DecoderConfig
-        Our settings; a window makes it a Mistral.
+        Our settings.
     groups : set of str
         The parts of the model that are there beside the backbone: "head".
 
@@ -88,18 +88,53 @@ def llama_config_to_hf(config, groups):
     dict of str to object
         The content of a config.json.
     """
+    biases = {"attention_bias": bool(config.biased), "mlp_bias": config.feeds[0].bias}
+    return {"model_type": "llama", **rotary_model_to_hf(config, groups, classes="Llama"), **biases}
+
+
+def mistral_config_to_hf(config, groups):
+    """Write our settings as those of a Mistral, the inverse of `llama_config_from_hf`.
+
+    Parameters
+    ----------
+    config : DecoderConfig
+        Our settings.
+    groups : set of str
+        The parts of the model that are there beside the backbone: "head".
+
+    Returns
+    -------
+    dict of str to object
+        The content of a config.json.
+    """
+    window = {"sliding_window": config.window}
+    return {"model_type": "mistral", **rotary_model_to_hf(config, groups, classes="Mistral"), **window}
+
+
+def rotary_model_to_hf(config, groups, *, classes):
+    """Write what Llama, Mistral and their mixtures of experts have in common.
+
+    Parameters
+    ----------
+    config : DecoderConfig
+        Our settings.
+    groups : set of str
+        The parts of the model that are there beside the backbone: "head".
+    classes : str
+        What the classes of `transformers` begin with.
+
+    Returns
+    -------
+    dict of str to object
+        Part of the content of a config.json.
+    """
     feed = config.feeds[0]
-    family, name = ("llama", "Llama") if config.window is None else ("mistral", "Mistral")
-    biases = {"attention_bias": bool(config.biased), "mlp_bias": feed.bias}
-    sizes = {theirs: getattr(feed if ours == "d_ff" else config, ours) for theirs, ours in SIZES.items()}
     return {
-        "architectures": [f"{name}ForCausalLM" if "head" in groups or config.tied else f"{name}Model"],
-        "model_type": family,
-        **sizes,
+        "architectures": [f"{classes}ForCausalLM" if "head" in groups or config.tied else f"{classes}Model"],
+        **{theirs: getattr(feed if ours == "d_ff" else config, ours) for theirs, ours in SIZES.items()},
         "hidden_act": THEIR_ACTIVATIONS[feed.activation],
         "rms_norm_eps": config.norm.eps,
         "tie_word_embeddings": config.tied,
-        **(biases if config.window is None else {"sliding_window": config.window}),
         **rotary_to_hf(config.positions, d_head=config.d_head),
     }
 

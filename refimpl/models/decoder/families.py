@@ -23,7 +23,7 @@ def llama_config(
     norm_eps, theta, scaling : optional
         See `RmsNorm` and `Rotary`.
     biased : tuple of str, optional
-        The projections of attention that have a bias: all in some Llamas, ``q_proj``, ``k_proj`` and ``v_proj`` in Qwen2.
+        The projections of attention that have a bias: ``q_proj``, ``k_proj`` and ``v_proj`` in Qwen2.
     feed_bias : bool, optional
         Whether the feed-forward network has biases.
     window : int, optional
