@@ -2,22 +2,17 @@
 
 import numpy as np
 
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.names import Names
 
 NORMS = {"norm1": "self_attn_layer_norm", "norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"}
 ENCODER_NORMS = {"norm1": "self_attn_layer_norm", "norm2": "final_layer_norm"}
-PREFIX = "model."  # in front of every name but those of the head, in a model that has one
 # By family the classes of `transformers` without and with a head.
 CLASSES = {
     "bart": ("BartModel", "BartForConditionalGeneration"),
     "marian": ("MarianModel", "MarianMTModel"),
     "pegasus": ("PegasusModel", "PegasusForConditionalGeneration"),
-}
-TIED = {
-    "lm_head.weight": "shared.weight",
-    "encoder.embed_tokens.weight": "shared.weight",
-    "decoder.embed_tokens.weight": "shared.weight",
 }
 
 
@@ -87,11 +82,24 @@ def encoder_decoder_names(model_type):
         rows=encoder_decoder_rows,
         required=frozenset({"backbone"}),
         architectures={frozenset(): bare, frozenset({"head"}): with_head},
-        prefix=PREFIX,
+        prefix=conventions(model_type).prefix,
         unprefixed=("final_logits_bias", "lm_head."),
-        tied=lambda config: TIED,
+        tied=lambda config: conventions(model_type).tied_names,
         constants={} if model_type == "bart" else has_table,
+        computed=COMPUTED[model_type],
     )
+
+
+def _tables(config, groups):
+    table = concatenated_table((config.n_position, config.d_model))
+    return {f"{half}.embed_positions.weight": table for half in ("encoder", "decoder")}
+
+
+COMPUTED = {
+    "bart": lambda config, groups: {},
+    "marian": lambda config, groups: {} if "head" in groups else _tables(config, groups),
+    "pegasus": _tables,
+}
 
 
 def _around(half, config):

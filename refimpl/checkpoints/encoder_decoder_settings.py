@@ -3,6 +3,7 @@
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_names
 from refimpl.checkpoints.errors import raise_faults, shown
 from refimpl.checkpoints.header import MOST_TENSORS
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.settings_map import is_integer, not_accepted, not_choices, not_sizes
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
 
@@ -18,39 +19,20 @@ SIZES = {
     "decoder_ffn_dim": "d_decoder_ff",
 }
 LARGEST = {"encoder_layers": MOST_TENSORS // 16, "decoder_layers": MOST_TENSORS // 26}  # so many tensors has a block
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "silu": "silu",
-    "swish": "silu",
-}
 OUR_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "silu": "silu"}
+START = {"bart": 2, "marian": 58100, "pegasus": 0}  # the default of decoder_start_token_id in `transformers`
 # What each family always has, in our words.
 KINDS = {
-    "bart": {
-        "positions": "learned", "position_offset": 2, "embedding_norm": True, "norm_first": False, "final_norm": False,
-    },
-    "marian": {
-        "positions": "concatenated", "position_offset": 0, "embedding_norm": False, "norm_first": False,
-        "final_norm": False,
-    },
-    "pegasus": {
-        "positions": "concatenated", "position_offset": 0, "embedding_norm": False, "norm_first": True,
-        "final_norm": True,
-    },
-}  # fmt: skip
-DEFAULTS = {  # as in `transformers`
-    "bart": {"activation_function": "gelu", "scale_embedding": False, "pad_token_id": 1, "decoder_start_token_id": 2},
-    "marian": {
-        "activation_function": "gelu", "scale_embedding": False, "pad_token_id": 58100,
-        "decoder_start_token_id": 58100,
-    },
-    "pegasus": {
-        "activation_function": "gelu", "scale_embedding": False, "pad_token_id": 0, "decoder_start_token_id": 0,
-    },
-}  # fmt: skip
+    model_type: {
+        "positions": "learned" if conventions(model_type).positions == "learned" else "concatenated",
+        "position_offset": conventions(model_type).position_offset,
+        "embedding_norm": model_type == "bart",
+        "norm_first": conventions(model_type).norm_place == "first",
+        "final_norm": conventions(model_type).norm_place == "first",
+        "norm_eps": conventions(model_type).norm_eps.default,
+    }
+    for model_type in START
+}
 # The only values that describe the models we have; None stands for an absent key.
 ACCEPTED = {
     "is_encoder_decoder": (None, True),
@@ -88,8 +70,9 @@ def encoder_decoder_config_from_hf(settings):
     one_vocabulary = {"decoder_vocab_size": (None, settings.get("vocab_size"))}
     faults = not_accepted(settings, {**ACCEPTED, **_said_by(kind), **one_vocabulary})
     faults += not_sizes(settings, SIZES, largest=LARGEST)
-    given = {**DEFAULTS[kind], **{key: value for key, value in settings.items() if value is not None}}
-    faults += not_choices(given, {"activation_function": ACTIVATIONS})
+    defaults = {**conventions(kind).defaults(), "decoder_start_token_id": START[kind]}
+    given = {**defaults, **{key: value for key, value in settings.items() if value is not None}}
+    faults += not_choices(given, {"activation_function": conventions(kind).activations})
     faults += not_accepted(given, {"scale_embedding": (False, True)})
     # The relations between sizes can be judged only when every size is one.
     raise_faults("config.json does not describe a model that refimpl has", faults or _not_related(given))
@@ -97,7 +80,7 @@ def encoder_decoder_config_from_hf(settings):
         **{ours: given[theirs] for theirs, ours in SIZES.items()},
         **KINDS[kind],
         scale_embedding=given["scale_embedding"],
-        activation=ACTIVATIONS[given["activation_function"]],
+        activation=conventions(kind).activations[given["activation_function"]],
         pad_id=given["pad_token_id"],
         start_id=given["decoder_start_token_id"],
     )
@@ -125,10 +108,9 @@ def encoder_decoder_config_to_hf(config, groups, *, model_type):
     CheckpointError
         If the family is made otherwise than the configuration says; every such setting is named.
     """
-    fixed = {**KINDS[model_type], "norm_eps": 1e-5}
     faults = [
         f"{name} must be {shown(value)} in {model_type}, got {shown(getattr(config, name))}"
-        for name, value in fixed.items()
+        for name, value in KINDS[model_type].items()
         if getattr(config, name) != value
     ]
     raise_faults(f"{model_type} is no model of this configuration", faults)

@@ -35,6 +35,8 @@ class Names:
     constants : dict of (str, callable)
         By pattern of a name without prefix what makes the constants, ``make(shape) -> array``, that older versions
         saved beside the weights: they are checked and left out.
+    computed : callable
+        ``computed(config, groups) -> dict``: by name without prefix the constants that today's versions save, too.
     old_endings : dict of (str, str)
         Endings of names in older versions, and what they are now.
     """
@@ -47,6 +49,7 @@ class Names:
     unprefixed: tuple = ()
     tied: Callable = lambda config: {}
     constants: Mapping = field(default_factory=dict)
+    computed: Callable = lambda config, groups: {}
     old_endings: Mapping = field(default_factory=dict)
 
     def groups_of(self, params, config):
@@ -116,8 +119,13 @@ class Names:
         CheckpointError
             If a parameter is missing, unexpected or of another shape; every one is named, up to 20.
         """
-        prefix = self.prefix if self.groups_of(params, config) - self.bare else ""
-        return to_theirs(params, self.filled(config, prefix), required=self.required)
+        groups = self.groups_of(params, config)
+        prefix = self.prefix if groups - self.bare else ""
+        tensors = to_theirs(params, self.filled(config, prefix), required=self.required)
+        dtype = next(iter(params.values())).dtype
+        # By way of float32, in which they are made.
+        made = {prefix + name: x.astype(np.float32) for name, x in self.computed(config, groups).items()}
+        return tensors | {name: x.astype(dtype) for name, x in made.items()}
 
     def filled(self, config, prefix):
         """Fill the table with the sizes of a model, and put the prefix in front of the backbone's names.

@@ -40,6 +40,7 @@ TINY = {
     "bloom": {"vocab_size": 31, "hidden_size": 12, "n_head": 3, "n_layer": 3},
     "bart": SEQUENCES,
     "marian": SEQUENCES,
+    "pegasus": SEQUENCES,
     "t5": {
         "vocab_size": 31, "d_model": 12, "d_kv": 5, "d_ff": 10, "num_layers": 2, "num_decoder_layers": 3,
         "num_heads": 3, "decoder_start_token_id": 0,
@@ -59,5 +60,6 @@ def tiny_model(class_name, config, seed=0):
     model = getattr(transformers, class_name)(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.normal_(std=0.5)
+            if parameter.requires_grad:  # sinusoidal positions are parameters, but frozen
+                parameter.normal_(std=0.5)
     return model
