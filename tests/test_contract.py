@@ -21,6 +21,7 @@ COMPONENT_FOLDERS = {"attention", "blocks", "layers", "models", "positions", "re
 OTHER_FOLDERS = {
     "arrays": "knows every array library, so that no component needs to",
     "checkpoints": "reads files into NumPy arrays",
+    "generation": "grows texts token by token, and draws: nothing to differentiate",
 }
 LONGER_FILES = {
     "compare/interpretations/spread.py": "one array type, with all operators that Python gives it",

@@ -30,6 +30,7 @@ TOUCHED = {
     "R3": "every gate of the LSTM uses its own bias",
     "R4": "gate orders of PyTorch, ONNX and Keras, converted both ways",
     "G1": "logits with a cache equal logits without, for every split into chunks",
+    "G2": "the repetition penalty multiplies negative logits and divides positive ones",
     "N1": "the variance is biased, and eps belongs inside the root",
     "N2": "eps is a setting of the checkpoint",
     "N3": "(1 + weight) in float32, cast last, folded once",
