@@ -6,13 +6,16 @@ PY := $(VENV)/bin/python
 COMPARE_READY := $(VENV)/.ready-compare
 DEVELOP_READY := $(VENV)/.ready-develop
 PINS := pyproject.toml constraints.txt
+# The last release of transformers in which Transformer-XL runs needs packages of its time: an environment of its own.
+XL := .venv-transformer-xl
+XL_PINS := constraints-transformer-xl.txt
 # Weights whose own code, and the dictionaries and taggers it asks for, are not used.
 WEIGHTS := g2p-en==2.1.0
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help compare test lint properties docs constraints clean
+.PHONY: help compare transformer-xl test lint properties docs constraints clean
 
 # $(call set_up,EXTRAS,STAMPS): the stamps are removed first and come back only when all has worked.
 define set_up
@@ -39,11 +42,13 @@ comma := ,
 
 help:  ## show this list
 	@echo "usage: make TARGET [ARGS=\"...\"] [PYTHON=python3.11]"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-	  | while IFS='|' read -r target what; do printf '%-20s%s\n' "$$target" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	  | while IFS='|' read -r target what; do printf '%-22s%s\n' "$$target" "$$what"; done
 
 compare: $(COMPARE_READY)  ## compare with PyTorch, report in reports/latest (ARGS="--profile full")
 	$(PY) -m compare run --profile quick --output reports/latest $(ARGS)
+
+transformer-xl: $(XL)/.ready  ## build the environment of Transformer-XL, which `make compare` then uses
 
 # One BLAS thread for each of the two workers: more would only contend for the same cores.
 test: $(DEVELOP_READY)  ## run the whole test suite (ARGS="tests/layers -k gelu")
@@ -68,6 +73,15 @@ constraints:  ## pin the newest working set of packages in constraints.txt
 clean:  ## delete what the commands build, but not .venv and reports
 	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find refimpl compare tests docs tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is what the comparison looks for: half an environment is none.
+$(XL)/.ready: $(XL_PINS)
+	@$(check_python)
+	@rm -f $@
+	@echo "Setting up $(XL); the first time takes a minute or two."
+	@$(PYTHON) -m venv $(XL)
+	@$(XL)/bin/python -m pip install --requirement $(XL_PINS)
+	@touch $@
 
 $(COMPARE_READY): $(PINS)
 	$(call set_up,compare,$(COMPARE_READY))

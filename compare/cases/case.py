@@ -76,6 +76,9 @@ class Case:
     peers : dict of (str, callable)
         Implementations to compare with: functions of the same signature on torch tensors that return y.  HIPS
         autograd and complex step run the reference's own forward and need no entry.
+    elsewhere : dict of (str, callable)
+        Peers that run in an environment of their own: by name a function that says what is missing there, or nothing.
+        Such a peer is left out where something is missing, and whoever runs the case is told.
     bugs : dict of (str, callable)
         Planted bugs: wrong variants of the reference, of the same signature, that the comparison must reject.
     dtypes : tuple of str
@@ -109,6 +112,7 @@ class Case:
     inputs: Callable
     configs: tuple
     peers: Mapping
+    elsewhere: Mapping = field(default_factory=dict)
     bugs: Mapping = field(default_factory=dict)
     dtypes: tuple = DTYPES
     outputs: tuple = ("y",)
@@ -119,6 +123,28 @@ class Case:
     plant_in: tuple = ()
     cotangents: Callable | None = None
     study: Callable | None = None
+
+    def missing_peers(self):
+        """Find the peers that cannot run here.
+
+        Returns
+        -------
+        dict of (str, str)
+            By name what is missing, and how to get it.
+        """
+        told = {name: what_is_missing() for name, what_is_missing in self.elsewhere.items()}
+        return {name: sentence for name, sentence in told.items() if sentence}
+
+    def peers_here(self):
+        """List the peers that can run here.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
+        missing = self.missing_peers()
+        return tuple(name for name in self.peers if name not in missing)
 
     def planted_configs(self):
         """Say in which configurations the bugs are planted.

@@ -59,7 +59,7 @@ def cells(line):
 
 
 def totals(report):
-    """Write the verdicts, the time and the harness overhead.
+    """Write the verdicts, what could not be compared, the time and the harness overhead.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def totals(report):
     Returns
     -------
     str
-        Two lines.
+        Two lines, and one for each peer that could not run.
     """
     found = counts(report)
     total = len(report["cases"])
@@ -77,7 +77,8 @@ def totals(report):
     time = report["environment"]["seconds"]
     return (
         f"{total} comparisons: {verdicts}\n"
-        f"{seconds(time['wall'])} in all, {seconds(time['measured'])} in measured code, "
+        + "".join(f"{printable(told)}\n" for told in report["environment"].get("left_out", ()))
+        + f"{seconds(time['wall'])} in all, {seconds(time['measured'])} in measured code, "
         f"harness overhead {seconds(time['overhead'])} ({time['overhead_share']:.0%})"
     )
 

@@ -48,6 +48,8 @@ class CaseEntry:
         Peers that check derivatives in float64.
     n_bug : int
         How many planted bugs it has.
+    missing : dict of (str, str)
+        Further peers, which cannot run here, and what they lack.
     """
 
     name: str
@@ -58,6 +60,7 @@ class CaseEntry:
     libraries: tuple
     oracles: tuple
     n_bug: int
+    missing: dict = field(default_factory=dict)
 
     def peers(self, config, dtype):
         """List the peers of a configuration in a dtype.
@@ -146,8 +149,8 @@ def _entry(case):
         for config in case.configs
     )
     return CaseEntry(
-        case.name, case.section, case.title, configs, tuple(case.dtypes), tuple(case.peers), tuple(case.oracles),
-        len(case.bugs),
+        case.name, case.section, case.title, configs, tuple(case.dtypes), case.peers_here(), tuple(case.oracles),
+        len(case.bugs), case.missing_peers(),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from compare.run.identity import core_count, cpu_name, package_versions
 
 
-def describe_environment(request, command, n_thread, roof):
+def describe_environment(request, command, n_thread, roof, left_out=()):
     """Describe machine, packages and request.
 
     Parameters
@@ -19,6 +19,8 @@ def describe_environment(request, command, n_thread, roof):
         Threads of every library while throughput was measured.
     roof : Roof or None
         The limits of this machine, if they were measured.
+    left_out : sequence of str, optional
+        Which peers could not run here, one sentence each.
 
     Returns
     -------
@@ -37,6 +39,7 @@ def describe_environment(request, command, n_thread, roof):
         "packages": package_versions(),
         "command": command,
         "roof": None if roof is None else asdict(roof),
+        "left_out": list(left_out),
     }
 
 

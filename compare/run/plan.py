@@ -97,7 +97,8 @@ def select(catalogue, request):
     cases = [case for name, case in catalogue.cases.items() if not request.cases or name in request.cases]
     check_names("config", request.configs, (config.name for case in cases for config in case.configs))
     check_names("dtype", request.dtypes, (dtype for case in cases for dtype in case.dtypes))
-    check_names("peer", request.peers, (peer for case in cases for peer in case.libraries + case.oracles))
+    known = (peer for case in cases for peer in (*case.libraries, *case.oracles, *case.missing))
+    check_names("peer", request.peers, known)
     selected = [
         (case, config, dtype, peers)
         for case in cases
@@ -109,8 +110,32 @@ def select(catalogue, request):
         if request.judged or _is_measured(request, config)
     ]
     if not selected:
-        raise Problem("nothing to compare: no configuration has all that was asked for")
+        told = "; ".join(left_out(cases, request)) or "no configuration has all that was asked for"
+        raise Problem(f"nothing to compare: {told}")
     return selected
+
+
+def left_out(cases, request):
+    """Say which peers cannot run here.
+
+    Parameters
+    ----------
+    cases : iterable of CaseEntry
+        What is compared.
+    request : Request
+        What is wanted.
+
+    Returns
+    -------
+    list of str
+        One sentence for each peer.
+    """
+    names = {}
+    for case in cases:
+        for peer, missing in case.missing.items():
+            if peer in (request.peers or (peer,)):
+                names.setdefault((peer, missing), []).append(case.name)
+    return [f"not compared with {peer}: {', '.join(found)} ({missing})" for (peer, missing), found in names.items()]
 
 
 def plan(selected, request):

@@ -50,7 +50,8 @@ def judge_config(
     start = time.perf_counter()
     truth = find_truth(case, config, dtype, seed)
     reference = _only(what, _judged(ArrayPeer(case.reference, backend), case, config, dtype, truth))
-    names = [name for name in peers_of(case.peers, case.oracles, config, dtype) if peers is None or name in peers]
+    known = peers_of(case.peers_here(), case.oracles, config, dtype)
+    names = [name for name in known if peers is None or name in peers]
     shared = (time.perf_counter() - start) / max(len(names), 1)
     shared_measured = (reference["seconds"] + truth.seconds) / max(len(names), 1)
     rows = []
@@ -73,7 +74,7 @@ def _unjudged(case, config, dtype, peers, backend, seed, plugins):
     nothing = {"outputs": {}, "gradients": {}, "error": ""}
     policy, seconds = "memory and throughput only", {"total": 0.0, "measured": 0.0}
     rows = []
-    for name in case.peers if peers is None else [name for name in case.peers if name in peers]:
+    for name in [name for name in case.peers_here() if peers is None or name in peers]:
         repeat = repeat_command(case.name, config.name, dtype, name, backend, seed, plugins)
         rows.append(_row(case, config, dtype, backend, name, nothing, nothing, policy, repeat, seconds))
     return rows

@@ -15,7 +15,7 @@ from compare.run.environment import describe_environment, overhead
 from compare.run.identity import core_count, package_versions, source_digest
 from compare.run.journal import Journal
 from compare.run.limits import Limits
-from compare.run.plan import Unit, plan, select, unit_key
+from compare.run.plan import Unit, left_out, plan, select, unit_key
 from compare.run.pool import run_isolated, start_fork_server
 from compare.run.problem import Problem
 
@@ -163,7 +163,8 @@ class Session:
             # Whatever else ran on the machine made the roof too low: the highest one counts.
             roof = higher(roof, _roof(_plain(self._measure_roof())) or roof)
             rows = make_rows(selected, self.entries, self.request, roof)
-        environment = describe_environment(self.request, command, self.n_thread, roof) | {
+        told = left_out({case.name: case for case, *_ in selected}.values(), self.request)
+        environment = describe_environment(self.request, command, self.n_thread, roof, told) | {
             "started": self.started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": overhead(self.entries, self.n_worker, time.monotonic() - self._start),
