@@ -42,6 +42,41 @@ def decoder_step(token_ids, params, past, *, config, mask=None, position_ids=Non
     TypeError
         If the ids are not integers or the mask is not boolean.
     """
+    normed, grown = decoder_read(token_ids, params, past, config=config, mask=mask, position_ids=position_ids)
+    logits, _ = linear(normed, {"weight": params[TOKENS if config.tied else HEAD]})
+    return logits, grown
+
+
+def decoder_read(token_ids, params, past, *, config, mask=None, position_ids=None):
+    """Read new tokens, and remember them; their scores are left to `decoder_step`.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_new)
+        The new tokens.
+    params : dict of array
+        As for `decoder_lm`.
+    past : tuple of KeyValueCache or None
+        What each layer remembers; None to begin with.
+    config : DecoderConfig
+        The sizes and parts.
+    mask, position_ids : array, optional
+        As for `decoder_step`.
+
+    Returns
+    -------
+    states : array, shape (n_batch, n_new, d_model)
+        The last hidden states of the new tokens, normalised.
+    grown : tuple of KeyValueCache
+        The past with the new tokens.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+    TypeError
+        If the ids are not integers or the mask is not boolean.
+    """
     array_namespace(token_ids, params, mask, position_ids)
     check_params(params, decoder_shapes(config))
     check_shape("token_ids", token_ids, (None, None))
@@ -59,8 +94,7 @@ def decoder_step(token_ids, params, past, *, config, mask=None, position_ids=Non
         (state, layer_grown, *_), _ = causal_block(state, scope(params, f"layers.{i}."), **parts)
         grown.append(layer_grown)
     normed, _ = config.norm(state, scope(params, "norm."))
-    logits, _ = linear(normed, {"weight": params[TOKENS if config.tied else HEAD]})
-    return logits, tuple(grown)
+    return normed, tuple(grown)
 
 
 def _nothing_yet(token_ids, params, config):

@@ -42,6 +42,39 @@ def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
     ValueError
         If a shape, an id or a parameter name does not fit.
     """
+    states, grown = gpt_read(token_ids, params, past, config=config, mask=mask, position_ids=position_ids)
+    logits, _ = linear(states, {"weight": params[TOKEN_TABLE if config.tied else HEAD]})
+    return logits, grown
+
+
+def gpt_read(token_ids, params, past, *, config, mask=None, position_ids=None):
+    """Read new tokens, and remember them; their scores are left to `gpt_step`.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_new)
+        The new tokens.
+    params : dict of array
+        As for `gpt_lm`.
+    past : tuple of KeyValueCache or None
+        What is remembered.
+    config : GptConfig
+        The model's sizes and settings.
+    mask, position_ids : array, optional
+        As for `gpt_step`.
+
+    Returns
+    -------
+    states : array, shape (n_batch, n_new, d_model)
+        The last hidden states of the new tokens.
+    grown : tuple of KeyValueCache
+        What is remembered now.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+    """
     xp = array_namespace(token_ids, params, mask, position_ids)
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
     check_scopes(params, BACKBONE if config.tied else (*BACKBONE, HEAD))
@@ -63,8 +96,7 @@ def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
         )  # fmt: skip
         grown.append(layer_grown)
     last = layer_norm(x, scope(params, "norm."), eps=config.norm_eps)[0] if config.norm_first else x
-    logits, _ = linear(last, {"weight": params[TOKEN_TABLE if config.tied else HEAD]})
-    return logits, tuple(grown)
+    return last, tuple(grown)
 
 
 def _empty(token_ids, params, config):
