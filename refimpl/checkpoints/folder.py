@@ -133,7 +133,8 @@ def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
     params, config = checkpoint.params, checkpoint.config
     for name, param in params.items():
         check_host(name, param)
-    tensors = family.names.to_hf(params, config)
+    said = _said(checkpoint.settings)
+    tensors = family.names.to_hf(params, config, said)
     files, index = split_shards(storable(tensors, path=folder / WEIGHTS), max_shard_bytes)
     settings = _settings(checkpoint, family, tensors)
     names = [*files, *([INDEX] if index else []), SETTINGS]
@@ -150,12 +151,18 @@ def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
         raise refusal(folder, "a folder that can be written", error.strerror or str(error)) from error
 
 
+def _said(settings):
+    said = settings.get("architectures")
+    return [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
+
+
 def _settings(checkpoint, family, tensors):
-    groups = family.names.groups_of(checkpoint.params, checkpoint.config)
-    ours = family.config_to_hf(checkpoint.config, groups)
+    params, config = checkpoint.params, checkpoint.config
+    groups, name = family.names.architecture(params, config, _said(checkpoint.settings))
+    ours = {key: value for key, value in family.config_to_hf(config, groups).items() if key != "architectures"}
     kept = {key: value for key, value in checkpoint.settings.items() if key not in REPLACED}
-    if not kept or family.config_from_hf(kept) != checkpoint.config:
+    if not kept or family.config_from_hf(kept) != config:
         kept = {**{key: value for key, value in kept.items() if key not in LABELS}, **ours}
-    architectures = {key: value for key, value in ours.items() if key == "architectures"}
     dtypes = {str(tensor.dtype) for tensor in tensors.values()}
-    return {**kept, **architectures, **({"dtype": dtypes.pop()} if len(dtypes) == 1 else {})}
+    dtype = {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
+    return {**kept, **dtype, **({"architectures": [name]} if name else {})}

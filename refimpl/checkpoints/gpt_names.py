@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.names import Names, positions
 
@@ -39,7 +40,6 @@ LAYER_TABLE = [
     ("linear2.bias", "mlp.c_proj.bias", "d_model"),
 ]
 
-PREFIX = "transformer."  # in front of every name but those of the heads, in a model that has heads
 HEAD_NAMES = ("lm_head.", "score.")
 CLASSES = {
     "gpt2": ("GPT2Model", "GPT2LMHeadModel", "GPT2ForSequenceClassification"),
@@ -82,8 +82,9 @@ def gpt_rows(config):
         for i in range(config.n_layer)
         for ours, theirs, sizes in LAYER_TABLE
     ]  # fmt: skip
+    turned = conventions(gpt_model_type(config)).weights == "in, out"
     return [
-        Row(ours, (theirs,), _shape(config, sizes), group, transposed=_is_conv1d(theirs))
+        Row(ours, (theirs,), _shape(config, sizes), group, transposed=turned and _is_linear(theirs))
         for group, ours, theirs, sizes in lines
         if not (config.tied and group == "head")
     ]
@@ -121,7 +122,7 @@ def masking_number(shape):
     return np.full(shape, -1e4)
 
 
-def _is_conv1d(name):
+def _is_linear(name):
     return ".c_" in name and name.endswith("weight")
 
 
@@ -130,7 +131,7 @@ def _shape(config, sizes):
 
 
 def _tied(config):
-    return {"lm_head.weight": TABLES[gpt_model_type(config)][0][2]} if config.tied else {}
+    return conventions(gpt_model_type(config)).tied_names if config.tied else {}
 
 
 GPT_NAMES = {
@@ -138,7 +139,7 @@ GPT_NAMES = {
         rows=gpt_rows,
         required=frozenset({"backbone"}),
         architectures=dict(zip(GROUPS, classes, strict=True)),
-        prefix=PREFIX,
+        prefix=conventions(model_type).prefix,
         unprefixed=HEAD_NAMES,
         tied=_tied,
         constants={

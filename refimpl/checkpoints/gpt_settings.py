@@ -3,6 +3,7 @@
 from refimpl.checkpoints.errors import raise_faults, shown
 from refimpl.checkpoints.gpt_names import GPT_NAMES, LAYER_TABLE, gpt_model_type
 from refimpl.checkpoints.header import MOST_TENSORS
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.settings_map import (
     LARGEST_SIZE,
     count_labels,
@@ -23,15 +24,10 @@ SIZES = {
 }
 LARGEST = {"n_layer": MOST_TENSORS // len(LAYER_TABLE)}  # a file has so many tensors at most
 TOKENS = {"pad_token_id": "pad_id", "bos_token_id": "bos_id", "eos_token_id": "eos_id"}
-# The key of the activation in each config.json, and what its values mean: "gelu" of GPT-1 is the one with tanh.
-ACTIVATION_KEYS = {"gpt2": "activation_function", "openai-gpt": "afn"}
-ACTIVATIONS = {
-    "gpt2": {
-        "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu",
-        "swish": "silu",
-    },
-    "openai-gpt": {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},
-}  # fmt: skip
+ENTRIES = {model_type: conventions(model_type) for model_type in GPT_NAMES}
+# "gelu" of GPT-1 is the one with tanh.
+ACTIVATIONS = {model_type: entry.activations for model_type, entry in ENTRIES.items()}
+ACTIVATION_KEYS = {model_type: entry.activation.key for model_type, entry in ENTRIES.items()}
 # The only values that describe the model we have; None stands for an absent key.
 ACCEPTED = {
     "model_type": tuple(ACTIVATIONS),
@@ -44,10 +40,6 @@ ACCEPTED = {
     "quantization_config": (None,),
 }
 # As in `transformers`, where GPT-2 begins and ends texts with one token, unless told otherwise.
-DEFAULTS = {
-    "gpt2": {"layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "tie_word_embeddings": True},
-    "openai-gpt": {"layer_norm_epsilon": 1e-5, "afn": "gelu", "tie_word_embeddings": True},
-}
 DEFAULT_TOKENS = {"gpt2": {"bos_token_id": 50256, "eos_token_id": 50256}, "openai-gpt": {}}
 
 
@@ -76,7 +68,7 @@ def gpt_config_from_hf(settings):
     model_type = settings.get("model_type")
     if not isinstance(model_type, str) or model_type not in ACTIVATIONS:
         raise_faults(what, faults)
-    given = {**DEFAULTS[model_type], **{key: value for key, value in settings.items() if value is not None}}
+    given = {**ENTRIES[model_type].defaults(), **{key: value for key, value in settings.items() if value is not None}}
     tokens = {**DEFAULT_TOKENS[model_type], **settings}
     n_label, label_faults = count_labels(given)
     faults += [*label_faults, *_not_settings(given, tokens, model_type)]

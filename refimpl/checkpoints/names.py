@@ -69,6 +69,35 @@ class Names:
         """
         return frozenset(row.group for row in self.rows(config) if row.ours in params) - self.required
 
+    def architecture(self, params, config, said=()):
+        """Find the class of `transformers` that has these parameters.
+
+        Parameters
+        ----------
+        params : dict of str to array
+            Our parameters.
+        config : object
+            The sizes.
+        said : sequence of str, optional
+            What config.json says: it decides where several classes have the same parameters, as a model whose head is
+            tied has those of the backbone.
+
+        Returns
+        -------
+        groups : frozenset of str
+            The parts of the class beside the required ones, a tied head among them.
+        name : str or None
+            Its name; None where no class has these parts.
+        """
+        found = self.groups_of(params, config)
+        visible = {row.group for row in self.rows(config)}
+        fitting = {groups: name for groups, name in self.architectures.items() if groups & visible == found}
+        by_name = {name: groups for groups, name in fitting.items()}
+        name = next((name for name in said if name in by_name), None)
+        if name is None and fitting:
+            name = fitting[max(fitting, key=len)]
+        return (by_name[name], name) if name else (found, None)
+
     def from_hf(self, tensors, config):
         """Turn the tensors of a Hugging Face model into our parameters.
 
@@ -98,7 +127,7 @@ class Names:
         faults = name_faults + tied_faults + constant_faults
         return to_ours(tensors, self.filled(config, prefix), required=self.required, faults=faults)
 
-    def to_hf(self, params, config):
+    def to_hf(self, params, config, said=()):
         """Turn our parameters into the tensors of a Hugging Face model, the inverse of `from_hf`.
 
         Parameters
@@ -107,6 +136,8 @@ class Names:
             Our parameters.
         config : object
             The sizes.
+        said : sequence of str, optional
+            As for `architecture`.
 
         Returns
         -------
@@ -119,7 +150,7 @@ class Names:
         CheckpointError
             If a parameter is missing, unexpected or of another shape; every one is named, up to 20.
         """
-        groups = self.groups_of(params, config)
+        groups, _ = self.architecture(params, config, said)
         prefix = self.prefix if groups - self.bare else ""
         tensors = to_theirs(params, self.filled(config, prefix), required=self.required)
         dtype = next(iter(params.values())).dtype

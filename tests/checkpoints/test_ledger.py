@@ -187,8 +187,11 @@ def test_gates_lie_as_torch_keeps_them():
         cell.bias_ih.copy_(torch.tensor([-1e3 if letter == gate else 0.5 for letter in order]))
         return cell(x, *state)
 
+    def is_about(got, expected):  # a gate in another place changes the state by tenths; half the bits of float32
+        return abs(float(got) - expected) < 2.0**-12
+
     bent, opened = np.tanh(0.5), 1 / (1 + np.exp(-0.5))
     assert float(shut(lstm, orders["lstm"], "o", (h, c))[0]) == 0
-    assert np.isclose(float(shut(lstm, orders["lstm"], "f", (h, c))[1]), opened * bent)
-    assert np.isclose(float(shut(lstm, orders["lstm"], "i", (h, c))[1]), 0.7 * opened)
-    assert np.isclose(float(shut(gru, orders["gru"], "z", h)), bent)
+    assert is_about(shut(lstm, orders["lstm"], "f", (h, c))[1], opened * bent)
+    assert is_about(shut(lstm, orders["lstm"], "i", (h, c))[1], 0.7 * opened)
+    assert is_about(shut(gru, orders["gru"], "z", h), bent)
