@@ -11,6 +11,7 @@ from compare.strategies.arrays import LAYOUTS, floating, generators, ids, laid_o
 from compare.strategies.params import (
     bert_shapes,
     block_shapes,
+    decoder_block_shapes,
     feed_forward_shapes,
     linear_shapes,
     multi_head_shapes,
@@ -23,6 +24,7 @@ __all__ = [
     "LAYOUTS",
     "bert_shapes",
     "block_shapes",
+    "decoder_block_shapes",
     "feed_forward_shapes",
     "floating",
     "generators",

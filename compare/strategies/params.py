@@ -126,6 +126,25 @@ def block_shapes(d_model, d_ff):
     return {**attention[0], **feed[0], **norms}, {**attention[1], **feed[1], **biases}
 
 
+def decoder_block_shapes(d_model, d_ff):
+    """List the parameters of `post_norm_decoder_block` and `pre_norm_decoder_block`.
+
+    Parameters
+    ----------
+    d_model, d_ff : int
+        The sizes of the hidden states and inside the feed-forward network.
+
+    Returns
+    -------
+    tuple of dict
+        Required and optional shapes.
+    """
+    asking = scoped("multihead_attn.", multi_head_shapes(d_model))
+    norm = {"norm3.weight": (d_model,)}, {"norm3.bias": (d_model,)}
+    parts = zip(block_shapes(d_model, d_ff), asking, norm, strict=True)
+    return tuple({**of_block, **further, **last} for of_block, further, last in parts)
+
+
 def bert_shapes(config):
     """List the parameters of BERT and its heads, all of which must be there.
 

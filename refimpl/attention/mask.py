@@ -107,7 +107,7 @@ def length_mask(lengths, n_key):
     return xp.arange(n_key)[None, :] < lengths[:, None]
 
 
-def check_mask(mask, scores_shape):
+def check_mask(mask, scores_shape, *, name="mask"):
     """Require an attention mask.
 
     Parameters
@@ -116,6 +116,8 @@ def check_mask(mask, scores_shape):
         What came.
     scores_shape : tuple of int
         The shape of the scores, (..., n_query, n_key).
+    name : str, optional
+        The argument's name, for the message.
 
     Raises
     ------
@@ -126,13 +128,13 @@ def check_mask(mask, scores_shape):
     """
     if mask is None:
         return
-    check_rank("mask", mask, 2)
+    check_rank(name, mask, 2)
     if mask.dtype.kind != "b":
         raise TypeError(
-            f"mask must be a boolean array (True attends), got dtype {mask.dtype}: "
+            f"{name} must be a boolean array (True attends), got dtype {mask.dtype}: "
             "numbers to be added to the scores are the bias of refimpl.attention.dot_product.attention"
         )
-    check_broadcastable("mask", mask, scores_shape)
+    check_broadcastable(name, mask, scores_shape)
 
 
 def blank_unattended(x, mask, *, axis):

@@ -1,6 +1,7 @@
 """Decoder blocks: self-attention, attention to what an encoder made, and feed-forward, each with residual and norm."""
 
-from refimpl.arrays import add_prefix, check_params, merge, pick, scope
+from refimpl.arrays import add_prefix, check_params, check_shape, merge, pick, scope
+from refimpl.attention.mask import check_mask
 from refimpl.attention.multi_head import OPTIONAL, cross_attention, self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -63,7 +64,7 @@ def post_norm_decoder_block(
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.1.
     """
-    check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
+    _check(x, memory, params, n_head, memory_mask)
     attended, self_pullback = self_attention(x, scope(params, "self_attn."), n_head=n_head, mask=mask)
     mid1, norm1_pullback = layer_norm(x + attended, scope(params, "norm1."), eps=eps)
     asked, cross_pullback = cross_attention(
@@ -130,7 +131,7 @@ def pre_norm_decoder_block(
     ----------
     Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745, figure 1 (b).
     """
-    check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
+    _check(x, memory, params, n_head, memory_mask)
     normed1, norm1_pullback = layer_norm(x, scope(params, "norm1."), eps=eps)
     attended, self_pullback = self_attention(normed1, scope(params, "self_attn."), n_head=n_head, mask=mask)
     mid1 = x + attended
@@ -161,3 +162,10 @@ def _gather(dattentions, dfeed, dnorms, params):
     prefixed = [add_prefix(*part) for part in zip((*ATTENTIONS, *NORMS), (*dattentions, *dnorms), strict=True)]
     dparams = merge(*prefixed, dfeed)
     return {key: dparams[key] for key in params}
+
+
+def _check(x, memory, params, n_head, memory_mask):
+    check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
+    check_shape("x", x, (None, None, None))
+    check_shape("memory", memory, (x.shape[0], None, None))
+    check_mask(memory_mask, (x.shape[0], n_head, x.shape[1], memory.shape[1]), name="memory_mask")

@@ -1,6 +1,7 @@
 """The Transformer: an encoder that reads, and a decoder that writes and asks it (Vaswani et al. 2017, figure 1)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_scopes, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_scopes, check_shape, merge, scope
+from refimpl.attention.mask import check_mask
 from refimpl.blocks.decoder_block import post_norm_decoder_block, pre_norm_decoder_block
 from refimpl.blocks.encoder import add_gradients, stack
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
@@ -66,6 +67,9 @@ def transformer(
     """
     array_namespace(source, target, params, mask, target_mask, memory_mask)
     check_scopes(params, PARTS)
+    check_shape("source", source, (None, None, None))
+    check_shape("target", target, (source.shape[0], None, source.shape[2]))
+    check_mask(target_mask, (target.shape[0], n_decoder_head or n_head, *2 * target.shape[1:2]), name="target_mask")
     of_encoder, of_decoder = (scope(params, part) for part in PARTS)
     settings = {"activation": activation, "eps": eps}
     read, encoder_pullback = stack(

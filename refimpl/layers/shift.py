@@ -26,6 +26,8 @@ def shifted_right(labels, *, start_id, pad_id, ignore_index=-100):
     ------
     ValueError
         If `labels` has not two axes.
+    TypeError
+        If the labels are not integers.
 
     References
     ----------
@@ -33,5 +35,7 @@ def shifted_right(labels, *, start_id, pad_id, ignore_index=-100):
     """
     xp = array_namespace(labels)
     check_shape("labels", labels, (None, None))
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"labels must be an integer array, got dtype {labels.dtype}")
     read = xp.where(labels == ignore_index, pad_id, labels)
     return xp.concatenate([0 * read[:, :1] + start_id, read[:, :-1]], axis=1)

@@ -169,7 +169,8 @@ def select(call, index):
     # Masks and biases may be broadcast along the batch.
     # Those of tokens have no axis of features, and are never broadcast.
     settings = {name: x for name, x in call.settings.items() if isinstance(x, np.ndarray)}
-    masks = {name: x for name, x in settings.items() if x.ndim == rank or name == "is_token"}
+    of_ids = {x.shape for x in call.arrays.values() if x.dtype.kind in "iu"}
+    masks = {name: x for name, x in settings.items() if x.ndim == rank or name == "is_token" or x.shape in of_ids}
     batched = {name for name, x in (call.arrays | masks).items() if x.shape[:1] == (n_batch,)}
     batched -= {"bias"} if "bias" in call.arrays and call.arrays["bias"].ndim < rank else set()
     arrays = {name: x[index] if name in batched else x for name, x in call.arrays.items()}

@@ -16,6 +16,7 @@ from refimpl.arrays import (
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
+from refimpl.positions.position_ids import FARTHEST
 from refimpl.positions.sinusoidal import sinusoidal_positions
 
 
@@ -59,8 +60,10 @@ def embedded_tokens(token_ids, params, *, config, position_ids=None):
     check_params(params, _keys(config))
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
+    check_ids("token_ids", token_ids, config.vocab_size)
     ids = xp.zeros_like(token_ids) + xp.arange(token_ids.shape[1]) if position_ids is None else position_ids
     check_shape("position_ids", ids, token_ids.shape)
+    check_ids("position_ids", ids, config.n_position if config.positions == "learned" else FARTHEST)
     place = _learned if config.positions == "learned" else _sinusoidal
     norm = layer_norm if config.embedding_norm else _unchanged
     scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
@@ -86,8 +89,7 @@ def _keys(config):
 
 
 def _learned(x, params, position_ids, config):
-    n_position = params["weight"].shape[0] - config.position_offset
-    check_ids("position_ids", position_ids, n_position)
+    check_shape("position.weight", params["weight"], (config.n_position + config.position_offset, None))
     positions, position_pullback = embedding(position_ids + config.position_offset, params)
 
     def pullback(dy):

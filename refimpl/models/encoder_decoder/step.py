@@ -12,7 +12,7 @@ from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.models.encoder_decoder.embeddings import embedded_tokens
 from refimpl.models.encoder_decoder.heads import head_params
-from refimpl.models.encoder_decoder.model import EMBEDDINGS, check_config, embedding_params
+from refimpl.models.encoder_decoder.model import EMBEDDINGS, check_config, check_tokens, embedding_params
 
 
 def encoder_decoder_start(source_ids, params, *, config, mask=None):
@@ -41,6 +41,7 @@ def encoder_decoder_start(source_ids, params, *, config, mask=None):
     """
     array_namespace(source_ids, params, mask)
     check_config(params, config)
+    check_tokens("source_ids", source_ids, config, mask=mask)
     own = {key: value for key, value in scope(params, "encoder.").items() if key not in EMBEDDINGS}
     source, _ = embedded_tokens(source_ids, embedding_params(params, "encoder."), config=config)
     states, _ = encoder(
