@@ -40,7 +40,7 @@ class Throughput:
     latency_s : float
         Round trip of an empty command. It is part of every batch and not subtracted.
     measured_s, total_s : float
-        Seconds inside timed batches, and seconds altogether.
+        Seconds inside batches, those that were discarded on the way to the right size included, and seconds altogether.
     """
 
     comparison: Comparison
@@ -192,8 +192,11 @@ def time_pairs(
     deadline = clock() + budget_s
     thread_counts = worker.ask("open", payload, n_thread)
     latency_s = sorted(worker.timed("idle")[1] for _ in range(N_LATENCY))[N_LATENCY // 2]
-    calls = {side: _calls_for_a_batch(worker, side) for side in "ab"}
-    pairs, measured_s, pair_s = [], 0.0, 0.0
+    calls, measured_s = {}, 0.0
+    for side in "ab":
+        calls[side], seconds = _calls_for_a_batch(worker, side)
+        measured_s += seconds
+    pairs, pair_s = [], 0.0
     while len(pairs) < FEWEST_PAIRS or clock() + pair_s <= deadline:
         started = clock()
         # Each pair is led by the other side in turn: a steady drift favours both equally often.
@@ -213,12 +216,13 @@ def _batch(worker, side, n_call, kind):
 
 
 def _calls_for_a_batch(worker, side):
-    """Find how many calls take long enough; each attempt also warms the step up."""
-    n_call = 1
+    """Find how many calls take long enough, and say how long that took; each attempt also warms the step up."""
+    n_call, spent = 1, 0.0
     while True:
         seconds = _batch(worker, side, n_call, "plain")
+        spent += seconds
         if seconds >= BATCH_S or n_call == MOST_CALLS:
-            return n_call
+            return n_call, spent
         # A fifth more than needed, so that a batch that is a little quicker later is still long enough.
         n_call = min(MOST_CALLS, max(n_call + 1, math.ceil(1.2 * n_call * BATCH_S / seconds)))
 

@@ -100,12 +100,13 @@ def memory(unit, request):
     from dataclasses import asdict
 
     from compare.measure.memory import peak_bytes
-    from compare.run.subjects import make_subject
+    from compare.run.subjects import make_subjects
 
     case, config = find(unit, request.plugins)
     found = {}
     for name in ("reference", *unit.peers):
-        subject = make_subject(case, config, unit.dtype, name, request.backend, request.seed)
+        # One at a time: what another holds in memory is none of its business.
+        (subject,) = make_subjects(case, config, unit.dtype, (name,), request.backend, request.seed)
         start = time.perf_counter()
         found[name] = asdict(peak_bytes(subject))
         found[name]["seconds"] = time.perf_counter() - start
@@ -158,11 +159,8 @@ def pair(unit, request, limits):
         The reference and the peer.
     """
     from compare.run.limits import confine
-    from compare.run.subjects import make_subject
+    from compare.run.subjects import make_subjects
 
     confine(limits, os.devnull)
     case, config = find(unit, request.plugins)
-    return tuple(
-        make_subject(case, config, unit.dtype, name, request.backend, request.seed)
-        for name in ("reference", *unit.peers)
-    )
+    return make_subjects(case, config, unit.dtype, ("reference", *unit.peers), request.backend, request.seed)

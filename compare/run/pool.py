@@ -22,7 +22,7 @@ from compare.run.child import serve
 
 PRELOAD = ["compare.run.preload"]
 # Units of one group that share a child: enough to pay for its start, few enough to keep all workers busy.
-BATCH = 12
+BATCH = 32
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,8 @@ class Session:
         from compare.run import jobs
 
         together = [unit for unit in units if unit.kind in ("judge", "cost", "memory")]
+        cases = list(dict.fromkeys(unit.case for unit in units))
+        together.sort(key=lambda unit: (unit.kind == "memory", cases.index(unit.case)))
         # The models, which take longest, are last in the catalogue; first here, so that no worker waits for another.
         tasks = [(unit, getattr(jobs, unit.kind), (unit, self.request)) for unit in reversed(together)]
         yield from run_isolated(tasks, n_worker=self.n_worker, limits=self.limits, group=_group)
@@ -203,7 +205,7 @@ def read_catalogue(plugins=(), limits=None):
 
 def _group(unit):
     # What a unit left in memory would be seen by the next one's measurement.
-    return unit if unit.kind == "memory" else (unit.kind, unit.case)
+    return unit if unit.kind == "memory" else unit.case
 
 
 def _check_free(folder):

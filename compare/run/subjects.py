@@ -9,8 +9,8 @@ from compare.peers.tree import leaves, map_arrays
 from compare.run.device import torch_device
 
 
-def make_subject(case, config, dtype, name, backend, seed):
-    """Prepare one implementation on the inputs of a configuration.
+def make_subjects(case, config, dtype, names, backend, seed):
+    """Prepare implementations on the inputs of a configuration.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def make_subject(case, config, dtype, name, backend, seed):
         The configuration.
     dtype : str
         The dtype.
-    name : str
-        ``"reference"``, or a peer of the case.
+    names : sequence of str
+        ``"reference"``, or peers of the case.
     backend : {"numpy", "cupy"}
         The library that runs the reference.
     seed : int
@@ -29,11 +29,15 @@ def make_subject(case, config, dtype, name, backend, seed):
 
     Returns
     -------
-    Subject
-        Its step runs forward and backward once.
+    tuple of Subject
+        The step of each runs forward and backward once.
     """
     inputs, generator = draw_inputs(case, config, dtype, seed)
     cotangents = _cotangents(case, config, inputs, generator)
+    return tuple(_subject(case, config, dtype, name, backend, inputs, cotangents) for name in names)
+
+
+def _subject(case, config, dtype, name, backend, inputs, cotangents):
     if name == "reference":
         peer, step, copy = ArrayPeer(case.reference, backend), _run_reference, lambda x: x.copy()
     else:

@@ -38,8 +38,8 @@ def time_unit(timers, unit, request, limits):
     if isinstance(found, ThroughputFailure):
         return Outcome(STATUS[found.kind], None, found.message, 0.0)
     comparison = asdict(found.comparison)
-    # Before the timed pairs every process runs either side twice to see what it answers and once to size the batches.
-    untimed = 3 * found.processes * (found.comparison.a.median_s + found.comparison.b.median_s)
+    # Before the batches every process runs either side twice to see what it answers.
+    untimed = 2 * found.processes * (found.comparison.a.median_s + found.comparison.b.median_s)
     sides = {"reference": "a", "peer": "b"}
     value = {
         **{side: comparison.pop(letter) for side, letter in sides.items()},

@@ -3,7 +3,7 @@ import pytest
 
 from compare.cases.registry import case_named
 from compare.measure.memory import peak_bytes
-from compare.run.subjects import count_cost, make_subject
+from compare.run.subjects import count_cost, make_subjects
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def layer_norm():
 
 
 def test_both_subjects_compute_the_same_on_the_same_inputs(layer_norm):
-    ours, theirs = (make_subject(*layer_norm, "float64", name, "numpy", 0) for name in ("reference", "torch"))
+    ours, theirs = make_subjects(*layer_norm, "float64", ("reference", "torch"), "numpy", 0)
     y, gradients = ours.step(ours.fresh())
     y_torch, gradients_torch = theirs.step(theirs.fresh())
     # One unit roundoff for each of the operations along the longest sum, whose terms are of order one.
@@ -24,7 +24,7 @@ def test_both_subjects_compute_the_same_on_the_same_inputs(layer_norm):
 
 def test_inputs_are_the_same_values_in_new_memory(layer_norm):
     for name in ("reference", "torch"):
-        subject = make_subject(*layer_norm, "float32", name, "numpy", 0)
+        (subject,) = make_subjects(*layer_norm, "float32", (name,), "numpy", 0)
         (x, _), _, _ = subject.fresh()
         (other, _), _, _ = subject.fresh()
         assert np.array_equal(np.asarray(x.tolist()), np.asarray(other.tolist()))
@@ -43,7 +43,8 @@ def test_the_cost_counts_what_no_implementation_avoids(layer_norm):
 def test_the_analytic_peak_is_near_the_measured_one():
     case = case_named("layer_norm")
     config = case.config_named("wide")
-    measured = peak_bytes(make_subject(case, config, "float32", "reference", "numpy", 0)).peak_bytes
+    (subject,) = make_subjects(case, config, "float32", ("reference",), "numpy", 0)
+    measured = peak_bytes(subject).peak_bytes
     analytic = count_cost(case, config, "float32", 0)["peak_bytes"]
     # NumPy reuses the memory of temporaries in expressions, and allocates a few kilobytes of Python objects.
     assert 0.5 * analytic < measured < 1.1 * analytic
