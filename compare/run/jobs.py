@@ -103,13 +103,11 @@ def memory(unit, request):
     from compare.run.subjects import make_subjects
 
     case, config = find(unit, request.plugins)
-    found = {}
-    for name in ("reference", *unit.peers):
-        # One at a time: what another holds in memory is none of its business.
-        (subject,) = make_subjects(case, config, unit.dtype, (name,), request.backend, request.seed)
+    names, found = ("reference", *unit.peers), {}
+    for subject in make_subjects(case, config, unit.dtype, names, request.backend, request.seed):
         start = time.perf_counter()
-        found[name] = asdict(peak_bytes(subject))
-        found[name]["seconds"] = time.perf_counter() - start
+        found[subject.name] = asdict(peak_bytes(subject))
+        found[subject.name]["seconds"] = time.perf_counter() - start
     return found
 
 
