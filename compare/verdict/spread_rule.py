@@ -107,7 +107,7 @@ def _error_figures(got, value, error, in_sigma, dtype):
         "reason": "" if passed else f"element {where} is {sigma_max:.3g} sigma from the truth, more than {LIMIT:g}",
         "sigma_max": sigma_max,
         "sigma_q999": _high_quantile(in_sigma.ravel()),
-        "ulp_max": float(np.max(error / _ulp(magnitude, dtype))),
+        "ulp_max": float(np.max(_in_ulp(error, magnitude, dtype))),
         "abs_max": abs_max,
         "rel_max": abs_max / largest if largest else (0.0 if abs_max == 0 else math.inf),
         "cosine": _cosine(got.ravel(), value.ravel()),
@@ -124,11 +124,14 @@ def _high_quantile(in_sigma):
     return float(np.partition(in_sigma, k)[k])
 
 
-def _ulp(magnitude, dtype):
+def _in_ulp(error, magnitude, dtype):
     info = ml_dtypes.finfo(dtype)
-    normal = np.maximum(magnitude, float(info.smallest_normal))
+    unit = np.maximum(magnitude, float(info.smallest_normal), out=np.empty_like(magnitude))
     # Without the bits of its fraction, a number is the power of two at or below it.
-    return (normal.view(np.uint64) & np.uint64(0x7FF0_0000_0000_0000)).view(np.float64) * float(info.eps)
+    bits = unit.view(np.uint64)
+    np.bitwise_and(bits, np.uint64(0x7FF0_0000_0000_0000), out=bits)
+    unit *= float(info.eps)
+    return np.divide(error, unit, out=unit)
 
 
 def _cosine(got, value):
