@@ -52,6 +52,8 @@ class Conventions:
         A class of `transformers`.
     prefix : str
         In front of the backbone's names in a model that has a head.
+    blocks : list of str
+        The stacks of blocks in the backbone, by their names.
     weights, qkv, norm, norm_place, positions : str
         How matrices lie; how query, key and value are kept; which norm, and where; how positions come in.
     norm_eps, activation, tied, pad : Setting
@@ -75,6 +77,7 @@ class Conventions:
     title: str
     class_name: str
     prefix: str
+    blocks: list
     weights: str
     qkv: str
     norm: str

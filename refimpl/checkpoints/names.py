@@ -210,14 +210,26 @@ class Names:
     def _without_constants(self, tensors, prefix):
         kept, faults = {}, []
         for name, tensor in tensors.items():
-            make = self._maker(name.removeprefix(prefix))
+            make = self.maker(name.removeprefix(prefix))
             if make is None:
                 kept[name] = tensor
             elif not _are_constants(np.asarray(tensor), make(tensor.shape)):
                 faults.append(f"{name} must hold the constants of {make.__name__}, got {shown(_values(tensor))}")
         return kept, faults
 
-    def _maker(self, name):
+    def maker(self, name):
+        """Find what makes a constant.
+
+        Parameters
+        ----------
+        name : str
+            A Hugging Face name without prefix.
+
+        Returns
+        -------
+        callable or None
+            ``make(shape) -> array``; None for a weight.
+        """
         return next((make for pattern, make in self.constants.items() if re.fullmatch(pattern, name)), None)
 
 

@@ -1,0 +1,126 @@
+"""Our models by the name of their family, run so that every layer can be seen."""
+
+from dataclasses import dataclass
+
+from compare.cases.bug import rewritten
+from compare.folder.watch import watched_causal_block, watched_embed, watched_stack, watching
+from refimpl.blocks.encoder import encoder
+from refimpl.blocks.transformer import transformer
+from refimpl.checkpoints.families import FAMILIES
+from refimpl.models.bert import bert
+from refimpl.models.bert_heads import bert_for_pretraining
+from refimpl.models.decoder.lm import decoder_lm
+from refimpl.models.decoder.model import decoder
+from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
+from refimpl.models.encoder_decoder.model import encoder_decoder
+from refimpl.models.gpt.heads import gpt_lm
+from refimpl.models.gpt.model import gpt
+
+ENCODER = rewritten(encoder, stack=watched_stack)
+BERT = rewritten(bert, encoder=ENCODER)
+PRETRAINING = rewritten(bert_for_pretraining, bert=BERT)
+GPT = rewritten(gpt, encoder=ENCODER)
+GPT_LM = rewritten(gpt_lm, gpt=GPT)
+DECODER = rewritten(decoder, embed=watched_embed, causal_block=watched_causal_block)
+DECODER_LM = rewritten(decoder_lm, decoder=DECODER)
+TRANSFORMER = rewritten(transformer, stack=watched_stack)
+ENCODER_DECODER = rewritten(encoder_decoder, transformer=TRANSFORMER)
+ENCODER_DECODER_LM = rewritten(encoder_decoder_lm, encoder_decoder=ENCODER_DECODER)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a model showed.
+
+    Attributes
+    ----------
+    stages : dict of (str, array)
+        By name, from the embeddings upwards: what each stage returned.
+    states : list of (list of array)
+        The part of it that one layer hands to the next, stack by stack.
+    """
+
+    stages: dict
+    states: list
+
+
+def run_ours(model_type, ids, params, config, *, groups, true=None):
+    """Run our model and look at every layer.
+
+    Parameters
+    ----------
+    model_type : str
+        Its family.
+    ids : dict of (str, array of int)
+        ``"token_ids"``, and for an encoder–decoder ``"target_ids"``.
+    params : dict of array
+        Our parameters, of any kind of array.
+    config : object
+        Our sizes and settings.
+    groups : frozenset of str
+        The parts of the model beside the backbone.
+    true : list of (list of array), optional
+        What each layer shall hand to the next, instead of what it returns.
+
+    Returns
+    -------
+    Seen
+        What it showed.
+    """
+    with watching(true) as watch:
+        ends = RUNS[KINDS[model_type]](ids, params, config, groups)
+    names = ("encoder ", "decoder ") if len(watch.seen) > 1 else ("",)
+    stages = {}
+    for name, states, (last, others) in zip(names, watch.seen, ends, strict=True):
+        embedded, *layers = states
+        stages[f"{name}embeddings"] = embedded
+        stages |= {f"{name}layer {i}": layer for i, layer in enumerate(layers)}
+        stages |= {} if last is None or last is layers[-1] else {f"{name}last norm": last}
+        stages |= others
+    return Seen(stages, watch.seen)
+
+
+def _run_bert(ids, params, config, groups):
+    tokens = ids["token_ids"]
+    if {"pooler", "mlm", "nsp"} <= groups:
+        known = {key: x for key, x in params.items() if not key.startswith("classifier.")}
+        (logits, next_logits), _ = PRETRAINING(tokens, 0 * tokens, known, config=config)
+        return [(None, {"logits": logits, "next-sentence logits": next_logits})]
+    backbone = {key: x for key, x in params.items() if key.startswith(("embeddings.", "encoder."))}
+    BERT(tokens, 0 * tokens, backbone, config=config)
+    return [(None, {})]
+
+
+def _run_gpt(ids, params, config, groups):
+    if "head" in groups:
+        known = {key: x for key, x in params.items() if not key.startswith("classifier.")}
+        return [(None, {"logits": GPT_LM(ids["token_ids"], known, config=config)[0]})]
+    backbone = {key: x for key, x in params.items() if not key.startswith(("head.", "classifier."))}
+    states, _ = GPT(ids["token_ids"], backbone, config=config)
+    return [(states[-1], {})]
+
+
+def _run_decoder(ids, params, config, groups):
+    if "head" in groups:
+        (logits, *_), _ = DECODER_LM(ids["token_ids"], params, config=config)
+        return [(None, {"logits": logits})]
+    states, _ = DECODER(ids["token_ids"], params, config=config)
+    return [(states[config.n_layer], {})]
+
+
+def _run_encoder_decoder(ids, params, config, groups):
+    if "head" in groups:
+        logits, _ = ENCODER_DECODER_LM(ids["token_ids"], ids["target_ids"], params, config=config)
+        return [(None, {}), (None, {"logits": logits})]
+    states, _ = ENCODER_DECODER(ids["token_ids"], ids["target_ids"], params, config=config)
+    return [(states[config.n_layer], {}), (states[-1], {})]
+
+
+RUNS = {
+    "bert": _run_bert, "gpt": _run_gpt, "decoder": _run_decoder, "encoder_decoder": _run_encoder_decoder,
+}  # fmt: skip
+KINDS = {
+    "bert": "bert", "gpt2": "gpt", "openai-gpt": "gpt", "bart": "encoder_decoder", "marian": "encoder_decoder",
+    "pegasus": "encoder_decoder",
+    **{name: "decoder" for name in ("llama", "mistral", "mixtral", "qwen2_moe", "gpt_neox", "bloom") if name in FAMILIES},
+}  # fmt: skip

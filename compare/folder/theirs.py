@@ -1,0 +1,134 @@
+"""Models of `transformers`, run so that every layer can be seen and fed."""
+
+from contextlib import ExitStack, nullcontext
+
+import torch
+
+from compare.folder.ours import Seen
+from compare.peers.float64_throughout import Float64Throughout
+from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.ledger import conventions
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32}
+
+
+def load_theirs(folder, class_name, dtype):
+    """Load a folder with `transformers`.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder; nothing but safetensors is read of it, and no code.
+    class_name : str
+        The class.
+    dtype : {"float64", "float32"}
+        What its weights become.
+
+    Returns
+    -------
+    torch.nn.Module
+        The model, in evaluation mode.
+    """
+    import transformers  # takes seconds to import
+
+    settings = {"attn_implementation": "eager", "use_safetensors": True, "local_files_only": True}
+    with _wide(dtype):
+        loaded = getattr(transformers, class_name).from_pretrained(folder, dtype=DTYPES[dtype], **settings)
+    _make_constants(loaded, DTYPES[dtype])
+    return loaded.eval()
+
+
+def _make_constants(model, dtype):
+    """Compute anew what is no weight: a table of sinusoids that was kept in float32 is none of float64."""
+    names = FAMILIES[model.config.model_type].names
+    for name, parameter in model.named_parameters():
+        make = names.maker(name.removeprefix(names.prefix))
+        if make:
+            parameter.data = torch.tensor(make(tuple(parameter.shape)), dtype=dtype)
+
+
+def run_theirs(model, model_type, ids, dtype, *, true=None):
+    """Run a model of `transformers` and look at every layer.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+    model_type : str
+        Its family.
+    ids : dict of (str, numpy.ndarray of int)
+        As for `compare.folder.ours.run_ours`.
+    dtype : {"float64", "float32"}
+        In which it computes.
+    true : list of (list of numpy.ndarray), optional
+        What each layer shall hand to the next, instead of what it returns.
+
+    Returns
+    -------
+    Seen
+        What it showed, in NumPy arrays.
+    """
+    base = getattr(model, model.base_model_prefix, model)
+    paths = conventions(model_type).blocks
+    stacks = [_Stack(base, path, None if true is None else true[i]) for i, path in enumerate(paths)]
+    keywords = {"input_ids": torch.tensor(ids["token_ids"])}
+    if "target_ids" in ids:
+        keywords["decoder_input_ids"] = torch.tensor(ids["target_ids"])
+    with torch.no_grad(), _wide(dtype), ExitStack() as hooks:
+        for stack in stacks:
+            stack.enter(hooks)
+        told = model(**keywords, use_cache=False) if hasattr(model.config, "use_cache") else model(**keywords)
+    stages = {}
+    for name, stack in zip(("encoder ", "decoder ") if len(stacks) > 1 else ("",), stacks, strict=True):
+        embedded, *layers = stack.seen
+        stages[f"{name}embeddings"] = embedded
+        stages |= {f"{name}layer {i}": layer for i, layer in enumerate(layers)}
+        stages[f"{name}last norm"] = stack.last
+    names = {"logits": "logits", "prediction_logits": "logits", "seq_relationship_logits": "next-sentence logits"}
+    stages |= {names[key]: _numpy(told[key]) for key in names if key in told}
+    return Seen(stages, [stack.seen for stack in stacks])
+
+
+class _Stack:
+    """The hooks of one stack of blocks."""
+
+    def __init__(self, base, path, true):
+        parent, _, name = path.rpartition(".")
+        self.parent = base.get_submodule(parent)
+        self.blocks = getattr(self.parent, name)
+        self.true = true
+        self.seen, self.last = [], None
+
+    def enter(self, hooks):
+        first = self.blocks[0].register_forward_pre_hook(self._embedded, with_kwargs=True)
+        hooks.callback(first.remove)
+        for block in self.blocks:
+            hooks.callback(block.register_forward_hook(self._passed).remove)
+        hooks.callback(self.parent.register_forward_hook(self._ended).remove)
+
+    def _embedded(self, block, args, keywords):
+        if args:
+            return (self._pass(args[0]), *args[1:]), keywords
+        return args, {**keywords, "hidden_states": self._pass(keywords["hidden_states"])}
+
+    def _passed(self, block, args, output):
+        if isinstance(output, tuple | list):
+            return type(output)((self._pass(output[0]), *output[1:]))
+        return self._pass(output)
+
+    def _ended(self, parent, args, output):
+        self.last = _numpy(output[0])
+
+    def _pass(self, x):
+        self.seen.append(_numpy(x))
+        if self.true is None:
+            return x
+        return torch.tensor(self.true[len(self.seen) - 1], dtype=x.dtype)
+
+
+def _numpy(x):
+    return x.detach().numpy().copy()
+
+
+def _wide(dtype):
+    return Float64Throughout() if dtype == "float64" else nullcontext()
