@@ -20,9 +20,12 @@ from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.layers.softmax import log_softmax, softmax
 from refimpl.models.bert import bert
+from refimpl.models.gpt import model, step
+from refimpl.models.gpt.heads import gpt_lm
+from refimpl.models.gpt.model import gpt
 from refimpl.positions.sinusoidal import sinusoidal_positions
 from refimpl.recurrent.gru import gru_cell
-from tests.properties import test_attention, test_bert, test_layers, test_recurrent
+from tests.properties import test_attention, test_bert, test_gpt, test_layers, test_recurrent
 from tests.properties.examples import run
 from tests.properties.refusals import refuses_bad_input
 from tests.properties.registry import component_of
@@ -142,6 +145,20 @@ BROKEN = {
         test_bert, "test_a_sentence_reads_alike_alone_and_padded", bert, bert_without_mask, GENERATOR,
     ),
     "a missing dy is filled in": (test_bert, "test_states_without_dy_count_as_0", bert, bert_filling_in_the_last_dy),
+    "GPT sees the next token": (
+        test_gpt, "test_what_is_to_come_never_matters", gpt,
+        rewritten(gpt, _blocks=rewritten(
+            model._blocks, causal_mask=rewritten(causal_mask, "+ n_before", "+ n_before + 1")
+        )), GENERATOR,
+    ),
+    "mask of GPT forgotten": (
+        test_gpt, "test_tokens_under_the_mask_never_matter", gpt,
+        rewritten(gpt, "_blocks(config, token_ids, mask)", "_blocks(config, token_ids, None)"), GENERATOR,
+    ),
+    "positions of GPT count padding": (
+        test_gpt, "test_a_text_reads_alike_alone_and_padded", gpt,
+        rewritten(gpt, "text_positions(token_ids, mask=mask)", "text_positions(token_ids)"), GENERATOR,
+    ),
     "one reset without the state": (
         test_recurrent, "test_both_resets_are_one_where_nothing_is_reset", gru_cell,
         gru_forgetting_a_bias_before_the_reset,
@@ -173,6 +190,23 @@ def test_self_attention_that_knows_positions_is_rejected(monkeypatch):
     monkeypatch.setattr(test_attention, "run", partial(run, shrink=False))
     with pytest.raises(AssertionError):
         test_attention.test_self_attention_without_positions_is_equivariant()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("next_positions(remembered[0].n_seen", "next_positions(0 * remembered[0].n_seen"),
+        ("is_token=is_token,\n", "is_token=None,\n"),
+        ("grown.append(layer_grown)", "grown.append(layer_past)"),
+    ],
+    ids=["the past is not counted", "padding is remembered as tokens", "nothing is remembered"],
+)
+def test_a_wrong_step_is_rejected(monkeypatch, old, new):
+    monkeypatch.setattr(test_gpt, "gpt_step", rewritten(step.gpt_step, old, new))
+    judged = test_gpt.test_steps_are_the_whole.hypothesis.inner_test
+    component = replace(component_of(gpt_lm), weight=1)
+    with pytest.raises(AssertionError):
+        run(lambda _, call: judged(call, np.random.default_rng(call.seed)), component, shrink=False)
 
 
 def test_dropout_that_is_not_rescaled_is_rejected(monkeypatch):

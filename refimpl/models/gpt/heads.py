@@ -6,12 +6,11 @@ from refimpl.arrays import (
     check_params,
     check_scopes,
     check_setting,
-    check_shape,
     scatter_add,
 )
 from refimpl.layers.linear import linear
 from refimpl.models.gpt.config import GptConfig
-from refimpl.models.gpt.model import BACKBONE, gpt
+from refimpl.models.gpt.model import BACKBONE, check_text, gpt
 
 TOKEN_TABLE = "token.weight"
 HEAD = "head.weight"
@@ -128,7 +127,7 @@ def last_tokens(token_ids, *, mask=None):
         Its place in the row; 0 where a row has no token.
     """
     xp = array_namespace(token_ids, mask)
-    check_shape("token_ids", token_ids, (None, None))
+    check_text(token_ids, mask)
     places = xp.zeros_like(token_ids) + xp.arange(token_ids.shape[1])
     return xp.max(places if mask is None else xp.where(mask, places, 0), axis=1)
 

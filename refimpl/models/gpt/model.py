@@ -119,6 +119,7 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
     check_scopes(params, BACKBONE)
     check_floating(params=params)
+    check_text(token_ids, mask)
     places = text_positions(token_ids, mask=mask) if position_ids is None else position_ids
     block, seen = _blocks(config, token_ids, mask)
 
@@ -161,12 +162,31 @@ def text_positions(token_ids, *, mask=None):
         The position of every token; see `token_positions` for that of padding.
     """
     xp = array_namespace(token_ids, mask)
+    check_text(token_ids, mask)
+    return xp.zeros_like(token_ids) + xp.arange(token_ids.shape[1]) if mask is None else token_positions(mask)
+
+
+def check_text(token_ids, mask):
+    """Require tokens row by row, and, if there is a mask, one for each of them.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_seq)
+        Tokens.
+    mask : array of bool, shape (n_batch, n_seq), or None
+        True for tokens, False for padding.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit.
+    TypeError
+        If the mask is not boolean.
+    """
     check_shape("token_ids", token_ids, (None, None))
-    if mask is None:
-        return xp.zeros_like(token_ids) + xp.arange(token_ids.shape[1])
-    check_boolean(mask=mask)
-    check_shape("mask", mask, token_ids.shape)
-    return token_positions(mask)
+    if mask is not None:
+        check_boolean(mask=mask)
+        check_shape("mask", mask, token_ids.shape)
 
 
 def _blocks(config, token_ids, mask):
