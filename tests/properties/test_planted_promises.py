@@ -202,7 +202,7 @@ def test_self_attention_that_knows_positions_is_rejected(monkeypatch):
     ids=["the past is not counted", "padding is remembered as tokens", "nothing is remembered"],
 )
 def test_a_wrong_step_is_rejected(monkeypatch, old, new):
-    monkeypatch.setattr(test_gpt, "gpt_step", rewritten(step.gpt_step, old, new))
+    monkeypatch.setattr(test_gpt, "gpt_step", rewritten(step.gpt_step, gpt_read=rewritten(step.gpt_read, old, new)))
     judged = test_gpt.test_steps_are_the_whole.hypothesis.inner_test
     component = replace(component_of(gpt_lm), weight=1)
     with pytest.raises(AssertionError):
