@@ -14,7 +14,9 @@ def autograd_gradients(component, call, v=None):
 
     def weighed(*values):
         y, _ = component(call.with_leaves(dict(zip(leaves, values, strict=True))))
-        return sum(anp.sum(part * dy[name]) for name, part in outputs(y).items())
+        # The sum itself is of no interest; the log-sum-exps of masked rows may make it inf - inf.
+        with np.errstate(invalid="ignore"):
+            return sum(anp.sum(part * dy[name]) for name, part in outputs(y).items())
 
     gradient = autograd.grad(weighed, argnum=tuple(range(len(leaves))))
     if v is None:
