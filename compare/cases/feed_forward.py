@@ -60,8 +60,8 @@ CASES = [
             "activation missing in the backward": rewritten(
                 feed_forward, "(dwide,) = bend_pullback(dbent)", "dwide = dbent"
             ),
-            "activation before the first layer": rewritten(feed_forward, "linear(x, scope", "linear(bend(x)[0], scope"),
-            "second layer not activated": rewritten(feed_forward, "linear(bent, scope", "linear(wide, scope"),
+            "activation before the first layer": rewritten(feed_forward, "project(x, scope", "project(bend(x)[0], scope"),
+            "second layer not activated": rewritten(feed_forward, "project(bent, scope", "project(wide, scope"),
         },
     )
 ]

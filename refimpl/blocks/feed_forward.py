@@ -7,7 +7,7 @@ from refimpl.layers.linear import linear
 FEED_KEYS = ("linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias")
 
 
-def feed_forward(x, params, *, activation="relu"):
+def feed_forward(x, params, *, activation="relu", project=linear):
     """Widen every feature vector, bend it, and narrow it again.
 
     Parameters
@@ -19,6 +19,9 @@ def feed_forward(x, params, *, activation="relu"):
         ``linear2.bias``, as in `torch.nn.TransformerEncoderLayer`.
     activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}, optional
         What bends.
+    project : callable, optional
+        What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,
+        whose parameters have an axis more.
 
     Returns
     -------
@@ -38,9 +41,9 @@ def feed_forward(x, params, *, activation="relu"):
     """
     check_params(params, ["linear1.weight", "linear2.weight"], FEED_KEYS)
     bend = activation_named(activation)
-    wide, linear1_pullback = linear(x, scope(params, "linear1."))
+    wide, linear1_pullback = project(x, scope(params, "linear1."))
     bent, bend_pullback = bend(wide)
-    y, linear2_pullback = linear(bent, scope(params, "linear2."))
+    y, linear2_pullback = project(bent, scope(params, "linear2."))
 
     def pullback(dy):
         dbent, dlinear2 = linear2_pullback(dy)

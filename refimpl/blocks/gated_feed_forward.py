@@ -7,7 +7,7 @@ from refimpl.layers.linear import linear
 PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
-def gated_feed_forward(x, params, *, activation="silu"):
+def gated_feed_forward(x, params, *, activation="silu", project=linear):
     """Widen every vector twice, open one by the activation of the other, and come back.
 
     Parameters
@@ -19,6 +19,9 @@ def gated_feed_forward(x, params, *, activation="silu"):
         (d_model, d_ff), and optionally their biases.
     activation : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh"}, optional
         Of the gate: "silu" in Llama, "gelu_tanh" in Gemma and T5 1.1.
+    project : callable, optional
+        What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,
+        whose parameters have an axis more.
 
     Returns
     -------
@@ -41,10 +44,10 @@ def gated_feed_forward(x, params, *, activation="silu"):
     array_namespace(x, params)
     check_params(params, [f"{part}.weight" for part in PARTS], optional=[f"{part}.bias" for part in PARTS])
 
-    gate, gate_pullback = linear(x, scope(params, "gate_proj."))
-    up, up_pullback = linear(x, scope(params, "up_proj."))
+    gate, gate_pullback = project(x, scope(params, "gate_proj."))
+    up, up_pullback = project(x, scope(params, "up_proj."))
     opened, activation_pullback = activation_named(activation)(gate)
-    y, down_pullback = linear(opened * up, scope(params, "down_proj."))
+    y, down_pullback = project(opened * up, scope(params, "down_proj."))
 
     def pullback(dy):
         dhidden, ddown = down_pullback(dy)
