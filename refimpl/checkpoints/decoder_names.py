@@ -10,7 +10,8 @@ from refimpl.models.decoder.config import decoder_shapes
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 GATED = ("gate_proj", "up_proj", "down_proj")
 
-# What stands in place of our keys in theirs, without their endings; {i} is the layer.
+# What stands in place of our keys in theirs, without their endings; {i} is the layer, {j} one of the experts, whose
+# arrays are stacked in ours.
 LLAMA = {
     "embeddings.token": "embed_tokens",
     "layers.{i}.norm1": "layers.{i}.input_layernorm",
@@ -19,6 +20,19 @@ LLAMA = {
     **{f"layers.{{i}}.feed.{key}": f"layers.{{i}}.mlp.{key}" for key in GATED},
     "norm": "norm",
     "head": "lm_head",
+}
+FEED, SPARSE = "layers.{i}.feed.", "layers.{i}.block_sparse_moe."
+MIXTRAL = {
+    **LLAMA,
+    f"{FEED}router": f"{SPARSE}gate",
+    **{f"{FEED}experts.{key}": f"{SPARSE}experts.{{j}}.w{w}" for key, w in zip(GATED, (1, 3, 2), strict=True)},
+}
+QWEN2_MOE = {
+    **LLAMA,
+    f"{FEED}router": "layers.{i}.mlp.gate",
+    **{f"{FEED}experts.{key}": f"layers.{{i}}.mlp.experts.{{j}}.{key}" for key in GATED},
+    **{f"{FEED}shared.network.{key}": f"layers.{{i}}.mlp.shared_expert.{key}" for key in GATED},
+    f"{FEED}shared.opening": "layers.{i}.mlp.shared_expert_gate",
 }
 GPT_NEOX = {
     "embeddings.token": "embed_in",
@@ -96,9 +110,12 @@ def decoder_rows(config, *, table):
 def _row(ours, shape, config, table):
     stem, _, ending = ours.rpartition(".")
     layer = LAYER.match(ours)
-    theirs = table[LAYER.sub("layers.{i}.", stem)].replace("{i}", layer[1] if layer else "")
+    theirs = table[LAYER.sub("layers.{i}.", stem)].replace("{i}", layer[1] if layer else "") + f".{ending}"
     group = "head" if stem == "head" else "backbone"
-    return Row(ours, (f"{theirs}.{ending}",), shape, group, n_head=config.n_head if stem.endswith("qkv_proj") else 0)
+    if "{j}" in theirs:
+        names = tuple(theirs.replace("{j}", str(j)) for j in range(shape[0]))
+        return Row(ours, names, shape[1:], group, stacked=True)
+    return Row(ours, (theirs,), shape, group, n_head=config.n_head if stem.endswith("qkv_proj") else 0)
 
 
 def _tied(config, *, head, first):
@@ -107,5 +124,7 @@ def _tied(config, *, head, first):
 
 LLAMA_NAMES = decoder_names(LLAMA, prefix="model.", classes="Llama")
 MISTRAL_NAMES = decoder_names(LLAMA, prefix="model.", classes="Mistral")
+MIXTRAL_NAMES = decoder_names(MIXTRAL, prefix="model.", classes="Mixtral")
+QWEN2_MOE_NAMES = decoder_names(QWEN2_MOE, prefix="model.", classes="Qwen2Moe")
 GPT_NEOX_NAMES = decoder_names(GPT_NEOX, prefix="gpt_neox.", classes="GPTNeoX")
 BLOOM_NAMES = decoder_names(BLOOM, prefix="transformer.", classes="Bloom")

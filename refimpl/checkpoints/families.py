@@ -6,7 +6,15 @@ from functools import partial
 
 from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
-from refimpl.checkpoints.decoder_names import LLAMA_NAMES, MISTRAL_NAMES
+from refimpl.checkpoints.bloom_settings import bloom_config_from_hf, bloom_config_to_hf
+from refimpl.checkpoints.decoder_names import (
+    BLOOM_NAMES,
+    GPT_NEOX_NAMES,
+    LLAMA_NAMES,
+    MISTRAL_NAMES,
+    MIXTRAL_NAMES,
+    QWEN2_MOE_NAMES,
+)
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_names
 from refimpl.checkpoints.encoder_decoder_settings import (
     encoder_decoder_config_from_hf,
@@ -14,8 +22,20 @@ from refimpl.checkpoints.encoder_decoder_settings import (
 )
 from refimpl.checkpoints.errors import CheckpointError, shown
 from refimpl.checkpoints.gpt_names import GPT_NAMES
+from refimpl.checkpoints.gpt_neox_settings import gpt_neox_config_from_hf, gpt_neox_config_to_hf
 from refimpl.checkpoints.gpt_settings import gpt_config_from_hf, gpt_config_to_hf
-from refimpl.checkpoints.llama_settings import llama_config_from_hf, llama_config_to_hf, mistral_config_to_hf
+from refimpl.checkpoints.llama_settings import (
+    llama_config_from_hf,
+    llama_config_to_hf,
+    mistral_config_from_hf,
+    mistral_config_to_hf,
+)
+from refimpl.checkpoints.mixture_settings import (
+    mixtral_config_from_hf,
+    mixtral_config_to_hf,
+    qwen2_moe_config_from_hf,
+    qwen2_moe_config_to_hf,
+)
 from refimpl.checkpoints.names import Names
 
 
@@ -51,7 +71,11 @@ FAMILIES = {
     },
     **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
     "llama": Family(LLAMA_NAMES, llama_config_from_hf, llama_config_to_hf),
-    "mistral": Family(MISTRAL_NAMES, llama_config_from_hf, mistral_config_to_hf),
+    "mistral": Family(MISTRAL_NAMES, mistral_config_from_hf, mistral_config_to_hf),
+    "mixtral": Family(MIXTRAL_NAMES, mixtral_config_from_hf, mixtral_config_to_hf),
+    "qwen2_moe": Family(QWEN2_MOE_NAMES, qwen2_moe_config_from_hf, qwen2_moe_config_to_hf),
+    "gpt_neox": Family(GPT_NEOX_NAMES, gpt_neox_config_from_hf, gpt_neox_config_to_hf),
+    "bloom": Family(BLOOM_NAMES, bloom_config_from_hf, bloom_config_to_hf),
 }
 
 

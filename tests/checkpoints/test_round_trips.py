@@ -74,7 +74,8 @@ def test_there_and_back(name, class_name, dtype, max_shard_bytes, tmp_path):
 
     loaded, told = type(model).from_pretrained(ours, output_loading_info=True)
     assert not any(told.values()), told
-    before, after = outputs_of(model), outputs_of(loaded.eval())
+    # Both loaded: the same numbers at another place in memory may meet another kernel.
+    before, after = outputs_of(type(model).from_pretrained(theirs).eval()), outputs_of(loaded.eval())
     assert before and all(torch.equal(before[key], after[key]) for key in before)
     again = load_folder(ours)
     assert again.config == checkpoint.config

@@ -12,7 +12,8 @@ LLAMA = {
     "vocab_size": 31, "hidden_size": 24, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3,
     "intermediate_size": 14, "max_position_embeddings": 13,
 }  # fmt: skip
-EXPERTS = {"num_experts_per_tok": 2, "bos_token_id": 1, "eos_token_id": 2}
+# Rows of experts are multiples of 16 bytes in bfloat16: PyTorch's grouped matrix product takes no others.
+EXPERTS = {"intermediate_size": 16, "num_experts_per_tok": 2, "bos_token_id": 1, "eos_token_id": 2}
 SEQUENCES = {
     "vocab_size": 31, "d_model": 12, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
     "decoder_attention_heads": 2, "encoder_ffn_dim": 10, "decoder_ffn_dim": 14, "max_position_embeddings": 13,
@@ -31,7 +32,7 @@ TINY = {
     "mistral": LLAMA | {"sliding_window": 4},
     "mixtral": LLAMA | EXPERTS | {"num_local_experts": 3},
     "qwen2_moe": LLAMA | EXPERTS | {
-        "num_experts": 3, "moe_intermediate_size": 9, "shared_expert_intermediate_size": 11,
+        "num_experts": 3, "moe_intermediate_size": 8, "shared_expert_intermediate_size": 11,
     },
     "gpt_neox": {
         "vocab_size": 31, "hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 3,

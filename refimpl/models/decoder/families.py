@@ -1,6 +1,9 @@
 """What the families of decoder-only models are made of."""
 
+from dataclasses import replace
+
 from refimpl.models.decoder.config import PROJECTIONS, DecoderConfig
+from refimpl.models.decoder.mixture import Mixture
 from refimpl.models.decoder.parts import Alibi, Dense, LayerNorm, RmsNorm, Rotary
 
 
@@ -53,6 +56,67 @@ def llama_config(
         window=window,
         tied=tied,
     )
+
+
+def mixtral_config(*, n_expert, n_chosen, **settings):
+    """Make up a Mixtral: a Llama in which every feed-forward network is a mixture of experts.
+
+    Parameters
+    ----------
+    n_expert, n_chosen : int
+        The numbers of experts, and of those that a token goes to.
+    **settings
+        Of `llama_config`; ``d_ff`` is the width of an expert.
+
+    Returns
+    -------
+    DecoderConfig
+        The configuration.
+
+    References
+    ----------
+    Jiang et al. (2024), "Mixtral of Experts", arXiv:2401.04088, section 2.1.
+    """
+    dense = llama_config(**settings)
+    feeds = tuple(Mixture(n_expert, n_chosen, feed.d_ff, feed.activation) for feed in dense.feeds)
+    return replace(dense, feeds=feeds)
+
+
+def qwen2_moe_config(
+    *, n_expert, n_chosen, d_expert, d_shared, softmax_over="all", dense_layers=(), biased=PROJECTIONS[:3], **settings
+):  # fmt: skip
+    """Make up a Qwen2Moe: small experts, one of them for all tokens, and biases of queries, keys and values.
+
+    Parameters
+    ----------
+    n_expert, n_chosen : int
+        The numbers of experts, and of those that a token goes to.
+    d_expert, d_shared : int
+        Widths of an expert, and of the one for all.
+    softmax_over : {"all", "chosen"}, optional
+        Of the router.
+    dense_layers : tuple of int, optional
+        The layers, counted from 0, with an ordinary network of width ``d_ff``.
+    biased : tuple of str, optional
+        The projections of attention that have a bias.
+    **settings
+        Of `llama_config`.
+
+    Returns
+    -------
+    DecoderConfig
+        The configuration.
+
+    References
+    ----------
+    Yang et al. (2024), "Qwen2 Technical Report", arXiv:2407.10671, section 2.2.2.
+    """
+    dense = llama_config(**settings, biased=biased)
+    feeds = tuple(
+        feed if i in dense_layers else Mixture(n_expert, n_chosen, d_expert, feed.activation, softmax_over, d_shared)
+        for i, feed in enumerate(dense.feeds)
+    )
+    return replace(dense, feeds=feeds)
 
 
 def gpt_neox_config(
