@@ -18,15 +18,17 @@ from compare.cases.encoder_decoder import (
 )
 from compare.cases.transformer import torch_transformer
 from compare.peers.family_peer import call_family
+from refimpl.blocks.target_loss import target_loss
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
 from refimpl.models.encoder_decoder.embeddings import _sinusoidal
-from refimpl.models.encoder_decoder.heads import HEAD_BIAS, encoder_decoder_lm, encoder_decoder_loss, head_params
+from refimpl.models.encoder_decoder.heads import HEAD_BIAS, encoder_decoder_lm, head_params
 
 VASWANI = EncoderDecoderConfig(**{**SMALL, "n_decoder_head": 2}, final_norm=True, pad_id=3, start_id=1)
+OF_BART, OF_MARIAN = ({"lm": encoder_decoder_lm, "config": config} for config in (BART, MARIAN))
 LABELLED = {"head": True, "labelled": True}
 
 
-def transformers_loss(source_ids, labels, params, *, config, mask=None, label_smoothing=0.0):
+def transformers_loss(source_ids, labels, params, *, lm, config, mask=None, label_smoothing=0.0):
     found = call_family(
         kind_of(config), params, config, further=computed_positions(config, params), input_ids=source_ids,
         attention_mask=long(mask), labels=labels, use_cache=False,
@@ -56,38 +58,41 @@ def torch_lm(source_ids, target_ids, params, *, config, mask=None, target_mask=N
     return torch.nn.functional.linear(last, table, params.get("head.bias"))
 
 
-def on_wrong_lm(old, new):
-    return rewritten(encoder_decoder_loss, encoder_decoder_lm=rewritten(encoder_decoder_lm, old, new))
+def on_wrong_lm(old="", new="", **names):
+    wrong = rewritten(encoder_decoder_lm, old, new, **names)
+    return lambda source_ids, labels, params, *, lm, **settings: target_loss(
+        source_ids, labels, params, lm=wrong, **settings
+    )
 
 
 CASES = [
     Case(
-        name="encoder_decoder_loss",
+        name="target_loss",
         section="models",
-        title="Encoder–decoder: loss of Bart and Marian",
-        reference=encoder_decoder_loss,
+        title="Loss of a target: Bart and Marian",
+        reference=target_loss,
         inputs=inputs,
         outputs=("loss", "logits"),
         configs=(
-            Config("bart", sizes(BART, 4, 6, **LABELLED), {"config": BART}),
-            Config("bart_padded", sizes(BART, 5, 4, **PADDED, **LABELLED), {"config": BART}, oracles=False),
+            Config("bart", sizes(BART, 4, 6, **LABELLED), OF_BART),
+            Config("bart_padded", sizes(BART, 5, 4, **PADDED, **LABELLED), OF_BART, oracles=False),
             # Its targets begin with the padding token.
-            Config("marian", sizes(MARIAN, 4, 6, **LABELLED), {"config": MARIAN}, oracles=False),
+            Config("marian", sizes(MARIAN, 4, 6, **LABELLED), OF_MARIAN, oracles=False),
         ),
         peers={"transformers": transformers_loss},
         coarse_erf=("transformers",),
         dtypes=("float64", "float32"),
         oracles=("autograd",),
         bugs={
-            "target not shifted": rewritten(encoder_decoder_loss, shifted_right=lambda labels, **ids: abs(labels) % 17),
-            "starts with padding": rewritten(encoder_decoder_loss, "=config.start_id", "=config.pad_id"),
-            "ended targets begin anew": rewritten(encoder_decoder_loss, "=config.pad_id", "=config.start_id"),
-            "gradient of the logits lost": rewritten(encoder_decoder_loss, " + dlogits_here", ""),
+            "target not shifted": rewritten(target_loss, shifted_right=lambda labels, **ids: abs(labels) % 17),
+            "starts with padding": rewritten(target_loss, "=config.start_id", "=config.pad_id"),
+            "ended targets begin anew": rewritten(target_loss, "=config.pad_id", "=config.start_id"),
+            "gradient of the logits lost": rewritten(target_loss, " + dlogits_here", ""),
             "tied head not in the gradient": on_wrong_lm('dbackbone[TABLE] + dhead["weight"]', "dbackbone[TABLE]"),
             "gradient of the head alone": on_wrong_lm('dbackbone[TABLE] + dhead["weight"]', 'dhead["weight"]'),
-            "bias of the head left out": rewritten(encoder_decoder_loss, encoder_decoder_lm=rewritten(
-                encoder_decoder_lm, head_params=lambda params: {**head_params(params), "bias": 0.0 * params[HEAD_BIAS]}
-            )),
+            "bias of the head left out": on_wrong_lm(
+                head_params=lambda params: {**head_params(params), "bias": 0.0 * params[HEAD_BIAS]}
+            ),
         },
     ),
     Case(

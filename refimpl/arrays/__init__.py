@@ -11,6 +11,7 @@ from refimpl.arrays.check import (
     check_scopes,
     check_setting,
     check_shape,
+    check_tokens,
 )
 from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
@@ -38,6 +39,7 @@ __all__ = [
     "check_scopes",
     "check_setting",
     "check_shape",
+    "check_tokens",
     "default_backend",
     "erf",
     "integer",

@@ -126,6 +126,35 @@ def check_ids(name, ids, n):
         raise ValueError(f"{name} must lie in [0, {n}), got values from {lowest} to {highest}")
 
 
+def check_tokens(name, ids, n, **masks):
+    """Require tokens, and masks that say which of them are no padding.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    ids : array of int, shape (n_batch, n_seq)
+        The tokens.
+    n : int
+        The number of tokens that there are.
+    **masks : array of bool, shape (n_batch, n_seq), or None
+        By the argument's name.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or an id is out of range.
+    TypeError
+        If the ids are not integers, or a mask not boolean.
+    """
+    check_shape(name, ids, (None, None))
+    check_ids(name, ids, n)
+    check_boolean(**masks)
+    for mask_name, mask in masks.items():
+        if mask is not None:
+            check_shape(mask_name, mask, ids.shape)
+
+
 def check_broadcastable(name, array, shape):
     """Require that an array broadcasts to a shape without enlarging it.
 

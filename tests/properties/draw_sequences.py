@@ -6,6 +6,7 @@ from compare import strategies
 from compare.cases.transformer import transformer_shapes
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
 from refimpl.models.encoder_decoder.config import ACTIVATIONS, POSITIONS, EncoderDecoderConfig
+from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from tests.properties.component import Call
 from tests.properties.draw_attention import head_settings
 from tests.properties.draw_layers import SEEDS, ids_but
@@ -80,7 +81,8 @@ def encoder_decoder_calls(draw, *, groups="backbone", target="target_ids"):
     masks = {"mask": draw(st.none() | strategies.masks((n_batch, n_source), may_broadcast=False))}
     if target == "target_ids":
         masks["target_mask"] = draw(st.none() | strategies.masks((n_batch, n_target), may_broadcast=False))
-    return Call(arrays, draw(params_of(config, groups)), {"config": config, **masks}, draw(SEEDS))
+    lm = {"lm": encoder_decoder_lm} if target == "labels" else {}
+    return Call(arrays, draw(params_of(config, groups)), {"config": config, **lm, **masks}, draw(SEEDS))
 
 
 @st.composite

@@ -1,9 +1,10 @@
 """What reads one sequence and writes another."""
 
 from refimpl.blocks.decoder_block import post_norm_decoder_block, pre_norm_decoder_block
+from refimpl.blocks.target_loss import target_loss
 from refimpl.blocks.transformer import transformer
 from refimpl.models.encoder_decoder.embeddings import embedded_tokens
-from refimpl.models.encoder_decoder.heads import encoder_decoder_lm, encoder_decoder_loss
+from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.encoder_decoder.model import encoder_decoder
 from tests.properties import draw_sequences
 from tests.properties.component import Component
@@ -23,7 +24,7 @@ COMPONENTS = [
         encoder_decoder_lm, draw_sequences.encoder_decoder_calls(**WITH_HEAD), ("params",), curved=False, weight=8
     ),
     Component(
-        encoder_decoder_loss, draw_sequences.encoder_decoder_calls(**WITH_HEAD, target="labels"), ("params",),
+        target_loss, draw_sequences.encoder_decoder_calls(**WITH_HEAD, target="labels"), ("params",),
         curved=False, weight=8,
     ),
 ]  # fmt: skip

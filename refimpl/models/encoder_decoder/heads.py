@@ -1,9 +1,7 @@
 """What an encoder–decoder is trained for: to guess the next token of the target (Vaswani et al. 2017, section 3.4)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_shape, pick, scope
-from refimpl.layers.cross_entropy import cross_entropy
+from refimpl.arrays import add_prefix, array_namespace, pick, scope
 from refimpl.layers.linear import linear
-from refimpl.layers.shift import shifted_right
 from refimpl.models.encoder_decoder.model import TABLE, check_config, encoder_decoder
 
 HEAD_BIAS = "head.bias"
@@ -61,59 +59,6 @@ def encoder_decoder_lm(source_ids, target_ids, params, *, config, mask=None, tar
         return ({key: dparams[key] for key in params},)
 
     return y, pullback
-
-
-def encoder_decoder_loss(source_ids, labels, params, *, config, mask=None, label_smoothing=0.0):
-    """Measure how surprising the target is, each token given the source and the tokens before it.
-
-    Parameters
-    ----------
-    source_ids : array of int, shape (n_batch, n_source)
-        What is read.
-    labels : array of int, shape (n_batch, n_target)
-        What should be written; -100 where the target has ended.
-    params : dict of array
-        As for `encoder_decoder_lm`.
-    config : EncoderDecoderConfig
-        The model's sizes and settings.
-    mask : array of bool, shape (n_batch, n_source), optional
-        As for `encoder_decoder`.
-    label_smoothing : float, optional
-        As for `cross_entropy`; 0.1 in the paper.
-
-    Returns
-    -------
-    y : tuple of array, shapes () and (n_batch, n_target, vocab_size)
-        The loss, in nats, averaged over the labels, and the logits.
-    pullback : callable
-        Maps ``(dloss, dlogits)``, of which the second may be None (0), to ``(dparams,)``.
-
-    Raises
-    ------
-    ValueError
-        If a shape, an id or a parameter name does not fit.
-
-    Notes
-    -----
-    As in `transformers`, where the target has ended the decoder reads ``config.pad_id``, unmasked: what comes after a
-    token cannot reach it.
-
-    References
-    ----------
-    Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.1 and 5.4.
-    """
-    array_namespace(source_ids, labels, params, mask)
-    check_shape("labels", labels, (None, None))
-    target_ids = shifted_right(labels, start_id=config.start_id, pad_id=config.pad_id)
-    logits, lm_pullback = encoder_decoder_lm(source_ids, target_ids, params, config=config, mask=mask)
-    loss, loss_pullback = cross_entropy(logits, labels, label_smoothing=label_smoothing)
-
-    def pullback(dy):
-        dloss, dlogits_here = dy
-        (dlogits,) = loss_pullback(dloss)
-        return lm_pullback(dlogits if dlogits_here is None else dlogits + dlogits_here)
-
-    return (loss, logits), pullback
 
 
 def head_params(params):

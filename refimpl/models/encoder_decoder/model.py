@@ -3,13 +3,12 @@
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
-    check_boolean,
     check_floating,
-    check_ids,
     check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_tokens,
     merge,
     pick,
     scope,
@@ -66,8 +65,8 @@ def encoder_decoder(source_ids, target_ids, params, *, config, mask=None, target
     check_config(params, config)
     check_scopes(params, (TABLE, *HALVES))
     check_shape("target_ids", target_ids, (source_ids.shape[0], None))
-    check_tokens("source_ids", source_ids, config, mask=mask)
-    check_tokens("target_ids", target_ids, config, target_mask=target_mask)
+    check_tokens("source_ids", source_ids, config.vocab_size, mask=mask)
+    check_tokens("target_ids", target_ids, config.vocab_size, target_mask=target_mask)
     readable = None if mask is None else padding_mask(mask)
     earlier = causal_mask(target_ids.shape[1], target_ids.shape[1], like=target_ids)
     source, source_pullback = embedded_tokens(source_ids, embedding_params(params, "encoder."), config=config)
@@ -127,35 +126,6 @@ def transformer_settings(config):
     """
     names = "n_layer n_decoder_layer n_head n_decoder_head norm_first activation".split()
     return {**{name: getattr(config, name) for name in names}, "eps": config.norm_eps}
-
-
-def check_tokens(name, ids, config, **masks):
-    """Require tokens, and masks that say which of them are no padding.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    ids : array of int, shape (n_batch, n_seq)
-        The tokens.
-    config : EncoderDecoderConfig
-        The model's sizes and settings.
-    **masks : array of bool, shape (n_batch, n_seq), or None
-        By the argument's name.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, or an id is out of range.
-    TypeError
-        If the ids are not integers, or a mask not boolean.
-    """
-    check_shape(name, ids, (None, None))
-    check_ids(name, ids, config.vocab_size)
-    check_boolean(**masks)
-    for mask_name, mask in masks.items():
-        if mask is not None:
-            check_shape(mask_name, mask, ids.shape)
 
 
 def check_config(params, config):

@@ -1,6 +1,6 @@
 """An encoder–decoder that writes on: what was read is remembered once, what was written step by step."""
 
-from refimpl.arrays import array_namespace, check_setting, check_shape, scope
+from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
 from refimpl.attention.cache import empty_cache
 from refimpl.attention.cache_rows import newest, next_positions
 from refimpl.attention.mask import padding_mask
@@ -12,7 +12,7 @@ from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.models.encoder_decoder.embeddings import embedded_tokens
 from refimpl.models.encoder_decoder.heads import head_params
-from refimpl.models.encoder_decoder.model import EMBEDDINGS, check_config, check_tokens, embedding_params
+from refimpl.models.encoder_decoder.model import EMBEDDINGS, check_config, embedding_params
 
 
 def encoder_decoder_start(source_ids, params, *, config, mask=None):
@@ -41,7 +41,7 @@ def encoder_decoder_start(source_ids, params, *, config, mask=None):
     """
     array_namespace(source_ids, params, mask)
     check_config(params, config)
-    check_tokens("source_ids", source_ids, config, mask=mask)
+    check_tokens("source_ids", source_ids, config.vocab_size, mask=mask)
     own = {key: value for key, value in scope(params, "encoder.").items() if key not in EMBEDDINGS}
     source, _ = embedded_tokens(source_ids, embedding_params(params, "encoder."), config=config)
     states, _ = encoder(

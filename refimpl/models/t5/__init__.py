@@ -1,0 +1,1 @@
+"""T5: an encoder–decoder that knows positions by distance alone."""
