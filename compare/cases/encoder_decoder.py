@@ -29,21 +29,23 @@ def draw_ids(generator, config, n_batch, n_seq):
     return (generator.integers(1, config.vocab_size, (n_batch, n_seq)) + config.pad_id) % config.vocab_size
 
 
-def inputs(generator, *, config, n_batch, n_source, n_target, padded=False, head=False, labelled=False):
-    params = normal_params(generator, {
-        row.ours: row.our_shape for row in encoder_decoder_rows(config) if head or row.group == "backbone"
-    })  # fmt: skip
+def draw_sequences(generator, config, n_batch, n_source, n_target, padded, labelled=False):
+    """Draw source and target (or labels), and where they are padded the masks; sources are padded on both sides."""
     source_ids, target_ids = (draw_ids(generator, config, n_batch, n) for n in (n_source, n_target))
-    masks = {}
-    if padded:  # the first source on the left, the others on the right; targets on the right
-        masks["mask"] = np.arange(n_source) < generator.integers(1, n_source, (n_batch, 1))
-        masks["mask"][0] = masks["mask"][0, ::-1]
-        source_ids = np.where(masks["mask"], source_ids, config.pad_id)
-        is_token = np.arange(n_target) < generator.integers(1, n_target, (n_batch, 1))
-        target_ids = np.where(is_token, target_ids, -100 if labelled else config.pad_id)
-        if not labelled:
-            masks["target_mask"] = is_token
-    return Inputs((source_ids, target_ids, params), masks)
+    if not padded:
+        return (source_ids, target_ids), {}
+    mask = np.arange(n_source) < generator.integers(1, n_source, (n_batch, 1))
+    mask[0] = mask[0, ::-1]
+    target_mask = np.arange(n_target) < generator.integers(1, n_target, (n_batch, 1))
+    masks = {"mask": mask} if labelled else {"mask": mask, "target_mask": target_mask}
+    ended = -100 if labelled else config.pad_id
+    return (np.where(mask, source_ids, config.pad_id), np.where(target_mask, target_ids, ended)), masks
+
+
+def inputs(generator, *, config, n_batch, n_source, n_target, padded=False, head=False, labelled=False):
+    rows = [row for row in encoder_decoder_rows(config) if head or row.group == "backbone"]
+    ids, masks = draw_sequences(generator, config, n_batch, n_source, n_target, padded, labelled)
+    return Inputs((*ids, normal_params(generator, {row.ours: row.our_shape for row in rows})), masks)
 
 
 def long(mask):

@@ -75,7 +75,7 @@ CASES = [
         outputs=("loss", "logits"),
         configs=(
             Config("bart", sizes(BART, 4, 6, **LABELLED), OF_BART),
-            Config("bart_padded", sizes(BART, 5, 4, **PADDED, **LABELLED), OF_BART, oracles=False),
+            Config("bart_padded", sizes(BART, 5, 7, **PADDED, **LABELLED), OF_BART, oracles=False),
             # Its targets begin with the padding token.
             Config("marian", sizes(MARIAN, 4, 6, **LABELLED), OF_MARIAN, oracles=False),
         ),

@@ -33,7 +33,9 @@ def family_model(model_type, config, groups=frozenset(), **settings):
     said = FAMILIES[model_type].config_to_hf(config, groups)
     theirs = transformers.AutoConfig.for_model(**{"attn_implementation": "eager", **said, **settings})
     with torch.device("meta"):
-        return getattr(transformers, said["architectures"][0])(theirs).eval()
+        model = getattr(transformers, said["architectures"][0])(theirs).eval()
+    _untie(model, names_of(model_type, config, groups))
+    return model
 
 
 def call_family(model_type, params, config, *, further=None, **keywords):
@@ -57,10 +59,42 @@ def call_family(model_type, params, config, *, further=None, **keywords):
     ModelOutput
         What it returns.
     """
-    names = FAMILIES[model_type].names
-    groups = names.groups_of(params, config)
-    prefix = names.prefix if groups - names.bare else ""
-    theirs = split_rows(params, [row for row in names.filled(config, prefix) if row.ours in params])
+    groups = FAMILIES[model_type].names.groups_of(params, config)
+    theirs = split_rows(params, names_of(model_type, config, groups))
     given = {name: value for name, value in keywords.items() if value is not None}
     model = family_model(model_type, config, groups)
     return torch.func.functional_call(model, {**theirs, **(further or {})}, (), given)
+
+
+def names_of(model_type, config, groups):
+    """List the part of a family's name map that a model has.
+
+    Parameters
+    ----------
+    model_type : str
+        Its family.
+    config : object
+        Our sizes and settings.
+    groups : frozenset of str
+        The groups of parameters beside the required ones.
+
+    Returns
+    -------
+    list of Row
+        The rows.
+    """
+    names = FAMILIES[model_type].names
+    rows = names.filled(config, names.prefix if groups - names.bare else "")
+    return [row for row in rows if row.group in names.required | groups]
+
+
+def _untie(model, rows):
+    """Give a tied parameter an array of its own, where it has a row of its own."""
+    seen = set()
+    for name in (name for row in rows for name in row.theirs):
+        path, _, key = name.rpartition(".")
+        module = model.get_submodule(path)
+        parameter = getattr(module, key)
+        if parameter in seen:
+            setattr(module, key, torch.nn.Parameter(torch.empty_like(parameter)))
+        seen.add(parameter)

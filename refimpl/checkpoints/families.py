@@ -37,6 +37,8 @@ from refimpl.checkpoints.mixture_settings import (
     qwen2_moe_config_to_hf,
 )
 from refimpl.checkpoints.names import Names
+from refimpl.checkpoints.t5_names import T5_NAMES
+from refimpl.checkpoints.t5_settings import t5_config_from_hf, t5_config_to_hf
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ FAMILIES = {
         for model_type in ("bart", "marian", "pegasus")
     },
     **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
+    "t5": Family(T5_NAMES, t5_config_from_hf, t5_config_to_hf),
     "llama": Family(LLAMA_NAMES, llama_config_from_hf, llama_config_to_hf),
     "mistral": Family(MISTRAL_NAMES, mistral_config_from_hf, mistral_config_to_hf),
     "mixtral": Family(MIXTRAL_NAMES, mixtral_config_from_hf, mixtral_config_to_hf),

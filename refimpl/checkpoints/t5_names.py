@@ -7,7 +7,6 @@ from refimpl.checkpoints.names import Names
 ATTENTION = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "o_proj": "o"}
 FEED = {"linear1": "wi", "linear2": "wo"}
 GATED_FEED = {"gate_proj": "wi_0", "up_proj": "wi_1", "down_proj": "wo"}
-# A decoder of T5 once had distances between target and source, and never read them.
 ARCHITECTURES = {frozenset(): "T5ForConditionalGeneration", frozenset({"head"}): "T5ForConditionalGeneration"}
 
 
@@ -57,11 +56,15 @@ def _row(ours, theirs, shape):
     return Row(f"{ours}.weight", (f"{theirs}.weight",), shape, "backbone")
 
 
+def _tied(config):
+    """List the second names: T5 1.1, which does not scale its logits, may have a head of its own."""
+    names = conventions("t5").tied_names
+    return {second: first for second, first in names.items() if config.scale_logits or second != "lm_head.weight"}
+
+
 T5_NAMES = Names(
     rows=t5_rows,
     required=frozenset({"backbone"}),
     architectures=ARCHITECTURES,
-    tied=lambda config: {
-        second: first for second, first in conventions("t5").tied_names.items() if second != "lm_head.weight"
-    },
+    tied=_tied,
 )
