@@ -60,7 +60,9 @@ CASES = [
             "activation missing in the backward": rewritten(
                 feed_forward, "(dwide,) = bend_pullback(dbent)", "dwide = dbent"
             ),
-            "activation before the first layer": rewritten(feed_forward, "project(x, scope", "project(bend(x)[0], scope"),
+            "activation before the first layer": rewritten(
+                feed_forward, "project(x, scope", "project(bend(x)[0], scope"
+            ),
             "second layer not activated": rewritten(feed_forward, "project(bent, scope", "project(wide, scope"),
         },
     )

@@ -35,8 +35,6 @@ def call_decoder(model_type, params, token_ids, *, config, headed, mask=None, **
     ModelOutput
         What it returns.
     """
-    names = family_named(model_type).names
-    rows = [row for row in names.filled(config, names.prefix if headed else "") if row.ours in params]
     keywords = {
         "input_ids": token_ids,
         "attention_mask": None if mask is None else mask.long(),
@@ -46,7 +44,30 @@ def call_decoder(model_type, params, token_ids, *, config, headed, mask=None, **
     wide = params["norm.weight"].dtype == torch.float64
     with Float64Throughout() if wide else nullcontext():
         model = _model(model_type, config, headed, wide)
-        return torch.func.functional_call(model, split_rows(params, rows), (), keywords)
+        return torch.func.functional_call(model, _their_params(model_type, params, config, headed), (), keywords)
+
+
+def _their_params(model_type, params, config, headed):
+    names = family_named(model_type).names
+    prefix = names.prefix if headed else ""
+    # In memory the experts are not what they are in the file.
+    rows = [row for row in names.filled(config, prefix) if row.ours in params and not _is_routed(row.ours)]
+    return {**split_rows(params, rows), **_routed(params, prefix)}
+
+
+def _is_routed(ours):
+    return ".router." in ours or ".experts." in ours
+
+
+def _routed(params, prefix):
+    found = {}
+    for ours in [key for key in params if key.endswith("router.weight")]:
+        layer = ours.removesuffix("feed.router.weight")
+        gate, up, down = (params[f"{layer}feed.experts.{key}_proj.weight"] for key in ("gate", "up", "down"))
+        found[f"{prefix}{layer}mlp.gate.weight"] = params[ours]
+        found[f"{prefix}{layer}mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
+        found[f"{prefix}{layer}mlp.experts.down_proj"] = down
+    return found
 
 
 @cache
@@ -55,7 +76,15 @@ def _model(model_type, config, headed, wide):
     import transformers  # takes seconds to import
 
     settings = family_named(model_type).config_to_hf(config, {"head"})
-    # Its eager attention takes the softmax in float32.
-    their_config = transformers.AutoConfig.for_model(**settings, attn_implementation="sdpa")
+    # Eager attention takes the softmax in float32; Bloom has no other.
+    attention = "eager" if model_type == "bloom" else "sdpa"
+    their_config = transformers.AutoConfig.for_model(
+        **settings, attn_implementation=attention, experts_implementation="eager"
+    )
     auto = transformers.AutoModelForCausalLM if headed else transformers.AutoModel
-    return auto.from_config(their_config).eval()
+    model = auto.from_config(their_config).eval()
+    if model_type == "bloom" and wide:
+        # Their own GELU has sqrt(2 / pi) in eight digits, which are all that float32 has.
+        for layer in getattr(model, "transformer", model).h:
+            layer.mlp.gelu_impl = torch.nn.GELU("tanh")
+    return model
