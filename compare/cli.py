@@ -15,6 +15,7 @@ from compare import __version__
 from compare.cases.case import DTYPES
 from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
+from compare.training.command import training
 
 app = typer.Typer(
     help="Compare our array mathematics with PyTorch on outputs, gradients, memory and throughput.\n\n"
@@ -27,6 +28,9 @@ app = typer.Typer(
 Plugins = Annotated[list[str] | None, typer.Option("--plugin", help="Module with CASES of its own; repeatable.")]
 Dtype = StrEnum("Dtype", [(name, name) for name in DTYPES])
 Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
+
+
+app.command()(training)
 
 
 class Terminated(KeyboardInterrupt):

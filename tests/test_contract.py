@@ -21,7 +21,9 @@ COMPONENT_FOLDERS = {"attention", "blocks", "layers", "models", "positions", "re
 OTHER_FOLDERS = {
     "arrays": "knows every array library, so that no component needs to",
     "checkpoints": "reads files into NumPy arrays",
+    "commands": "talks to a terminal, and reads and writes files",
     "generation": "grows texts token by token, and draws: nothing to differentiate",
+    "training": "uses gradients and has none",
 }
 LONGER_FILES = {
     "compare/interpretations/spread.py": "one array type, with all operators that Python gives it",

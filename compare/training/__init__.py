@@ -1,0 +1,1 @@
+"""Whole trainings, compared step by step."""

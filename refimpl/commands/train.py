@@ -1,0 +1,181 @@
+"""Train a small GPT-2, show how it goes, and keep what it has become."""
+
+import csv
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+
+from refimpl.arrays import asarray
+from refimpl.checkpoints.folder import Checkpoint, save_folder
+from refimpl.checkpoints.tokenizer import END, TOKENIZER
+from refimpl.commands.corpus import read_corpus
+from refimpl.commands.generate import run as write
+from refimpl.commands.small_gpt import Plan, held_out_loss, split, training
+from refimpl.commands.vocabulary import tokenizer_for
+from refimpl.models.gpt.config import GptConfig
+
+
+def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_name, out):
+    """Train, save, plot, and write a sample.
+
+    Parameters
+    ----------
+    output : pathlib.Path
+        Where everything goes.
+    text : pathlib.Path or None
+        What is trained on; by default Shakespeare.
+    kind : {"char", "bpe", "gpt2"}
+        What a token is.
+    vocab_size : int
+        Of ``"bpe"``.
+    sizes : dict of (str, int)
+        ``layers``, ``heads``, ``width``.
+    settings : dict of (str, object)
+        ``steps``, ``batch``, ``context``, ``learning_rate``, ``seed``, ``dtype``.
+    n_sample : int
+        How many tokens are written at the end.
+    backend_name : str
+        Where it is computed.
+    out : file
+        Where the report goes.
+    """
+    corpus = read_corpus(text)
+    tokenizer = tokenizer_for(corpus, kind, vocab_size)
+    plan = plan_of(tokenizer, sizes, settings)
+    trained_on, held_out = split(asarray(np.array(tokenizer.encode(corpus).ids), backend_name=backend_name))
+    print(f"{len(corpus)} characters, {trained_on.shape[0]} tokens to train on, {held_out.shape[0]} held out, "
+          f"{plan.config.vocab_size} in the vocabulary", file=out)  # fmt: skip
+    start = time.perf_counter()
+    losses, params = _watched(plan, trained_on)
+    seconds = time.perf_counter() - start
+    final = held_out_loss(plan, params, held_out)
+    print(f"{plan.n_step} steps in {seconds:.0f} s; loss {losses[0]:.4f} at first, {_smooth(losses)[-1]:.4f} at last, "
+          f"{final:.4f} on text that was held out (nats a token; guessing: {math.log(plan.config.vocab_size):.4f})",
+          file=out)  # fmt: skip
+    for path in save(output, plan, params, tokenizer, losses, final):
+        print(path, file=out)
+    if n_sample:
+        print(file=out)
+        write(output, [corpus[: corpus.find("\n") + 1] or corpus[:1]], method="sample", given={"temperature": 0.8},
+              max_new_tokens=n_sample, stop_strings=[], rules={}, use_cache=True, dtype=None,
+              backend_name=backend_name, out=out)  # fmt: skip
+
+
+def plan_of(tokenizer, sizes, settings):
+    """Say how a model is trained.
+
+    Parameters
+    ----------
+    tokenizer : tokenizers.Tokenizer
+        Its tokens.
+    sizes, settings : dict
+        As for `run`.
+
+    Returns
+    -------
+    Plan
+        The plan.
+    """
+    end = tokenizer.token_to_id(END)
+    config = GptConfig(
+        vocab_size=tokenizer.get_vocab_size(), n_position=settings["context"], d_model=sizes["width"],
+        n_head=sizes["heads"], n_layer=sizes["layers"], d_ff=4 * sizes["width"], bos_id=end, eos_id=end,
+    )  # fmt: skip
+    return Plan(config, settings["steps"], settings["batch"], settings["context"], settings["learning_rate"],
+                seed=settings["seed"], dtype=settings["dtype"])  # fmt: skip
+
+
+def save(output, plan, params, tokenizer, losses, final):
+    """Save the checkpoint, the tokenizer, the plan, the losses and their plot.
+
+    Parameters
+    ----------
+    output : pathlib.Path
+        The folder.
+    plan : Plan
+        How it was trained.
+    params : dict of (str, array)
+        What came of it.
+    tokenizer : tokenizers.Tokenizer
+        Its tokens.
+    losses : list of float
+        Of every step.
+    final : float
+        On text that was held out.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The folder and its plot.
+    """
+    output = Path(output)
+    host = {key: x if isinstance(x, np.ndarray) else x.get() for key, x in params.items()}
+    save_folder(output, Checkpoint("gpt2", host, plan.config))
+    tokenizer.save(str(output / TOKENIZER))
+    told = {**{key: value for key, value in vars(plan).items() if key != "config"}, "held_out_loss": final}
+    (output / "training.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    with open(output / "losses.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["step", "loss"])
+        table.writerows(enumerate(losses, 1))
+    return [output, plot(output / "loss.png", losses, final, math.log(plan.config.vocab_size))]
+
+
+def plot(path, losses, final, guessing):
+    """Draw the losses.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where the picture goes.
+    losses : list of float
+        Of every step.
+    final : float
+        On text that was held out.
+    guessing : float
+        Of all tokens being alike.
+
+    Returns
+    -------
+    pathlib.Path
+        The picture.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    steps = range(1, len(losses) + 1)
+    axes.plot(steps, losses, color="#b8c4d6", linewidth=0.8, label="batches")
+    axes.plot(steps, _smooth(losses), color="#1f5fa8", label="their running mean")
+    axes.axhline(final, color="#c0392b", linestyle="--", linewidth=1.0, label="text that was held out")
+    axes.axhline(guessing, color="#7f8c8d", linestyle=":", linewidth=1.0, label="guessing")
+    axes.set(xlabel="step", ylabel="loss, nats a token")
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return path
+
+
+def _watched(plan, token_ids):
+    """Train under a progress bar."""
+    from tqdm import tqdm
+
+    losses, params = [], None
+    with tqdm(training(plan, token_ids), total=plan.n_step, unit="step", disable=None) as bar:
+        for progress in bar:
+            losses.append(progress.loss)
+            params = progress.params
+            bar.set_postfix_str(f"loss {_smooth(losses[-100:])[-1]:.3f}", refresh=False)
+    return losses, params
+
+
+def _smooth(losses):
+    smooth, kept = [], 0.95
+    for loss in losses:
+        smooth.append(kept * (smooth[-1] if smooth else 0.0) + (1.0 - kept) * loss)
+    return [mean / (1.0 - kept**i) for i, mean in enumerate(smooth, 1)]

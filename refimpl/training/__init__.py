@@ -1,0 +1,1 @@
+"""Training: from gradients to better parameters; no file here knows any model."""
