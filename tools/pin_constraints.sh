@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 oldest_python=3.11.0
-project=".[compare,docs,gpu,test]"
+project=".[compare,docs,gpu,test,text]"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

@@ -37,6 +37,7 @@ TOUCHED = {
     "N4": "the layer norm gradient at ranks 3 and 4",
     "N5": "erf and tanh GELU differ; the second derivative at 0",
     "L1": "label smoothing of a target with log-probability -inf is defined",
+    "T2": "AdamW is not Adam with an L2 term",
     "T1": "a second call of a pullback gives the same result",
 }
 
