@@ -81,6 +81,12 @@ def test_a_component_without_a_page(tree):
     assert faults(tree) == ["refimpl/layers/double.py has no page: write components/layers/double.md"]
 
 
+def test_a_component_of_a_family_without_a_page(tree):
+    (tree / "refimpl" / "models" / "doubles").mkdir(parents=True)
+    (tree / "refimpl" / "models" / "doubles" / "twice.py").write_text(SOURCE)
+    assert faults(tree) == ["refimpl/models/doubles/twice.py has no page: write components/models/doubles/twice.md"]
+
+
 def test_a_page_about_a_file_that_is_gone(tree):
     (tree / "refimpl" / "layers" / "double.py").unlink()
     assert faults(tree) == ["components/layers/double.md is about refimpl/layers/double.py, which is gone"]

@@ -43,9 +43,10 @@ def faults_of_tree(pages, refimpl):
     """
     faults, elsewhere = [], _shown_by_dotted_name(pages)
     for package in PACKAGES:
-        for path in sorted((refimpl / package).glob("*.py")):
-            page = pages / package / f"{path.stem}.md"
-            parts = {f"refimpl.{package}.{path.stem}.{name}" for name in component_names(path)}
+        for path in sorted((refimpl / package).rglob("*.py")):
+            below = path.relative_to(refimpl).with_suffix("")
+            page = (pages / below).with_suffix(".md")
+            parts = {".".join(["refimpl", *below.parts, name]) for name in component_names(path)}
             if not parts <= elsewhere and not page.is_file():
                 faults.append(f"{path.relative_to(refimpl.parent)} has no page: write {page.relative_to(pages.parent)}")
     for page in sorted(pages.glob("*/**/*.md")):
