@@ -33,6 +33,15 @@ def test_two_layers_are_one_after_the_other(block):
             np.testing.assert_array_equal(dparams[f"layers.{i}.{key}"], gradient)
 
 
+def test_every_layer_may_have_a_block_of_its_own():
+    states, _ = encoder(X, PARAMS, n_layer=2, n_head=2, block=[pre_norm_block, post_norm_block])
+    first, _ = pre_norm_block(X, {key[9:]: value for key, value in _params(0).items()}, n_head=2)
+    second, _ = post_norm_block(first, {key[9:]: value for key, value in _params(1).items()}, n_head=2)
+    np.testing.assert_array_equal(states, [first, second])
+    with pytest.raises(ValueError, match="block must be one, or one for each of 2 layers, got 1"):
+        encoder(X, PARAMS, n_layer=2, n_head=2, block=[pre_norm_block])
+
+
 def test_ten_layers_and_more_keep_their_names_apart():
     """layers.1 is no prefix of layers.10."""
     params = {key: value for i in range(11) for key, value in _params(i).items()}

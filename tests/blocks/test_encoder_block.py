@@ -1,14 +1,18 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 
 from compare import strategies
+from refimpl.attention.mask import causal_mask
+from refimpl.attention.sparse_alternating import alternating_attention
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from tests.properties import draw_models
-from tests.properties.component import cotangents
+from tests.properties.component import Call, cotangents
 from tests.properties.registry import component_of
-from tests.properties.rounding import assert_all_close, spread_run
+from tests.properties.rounding import assert_all_close, assert_close, spread_run
 
 BLOCKS = pytest.mark.parametrize("block", [post_norm_block, pre_norm_block])
 X = np.random.default_rng(0).standard_normal((2, 3, 6))
@@ -118,3 +122,16 @@ def test_bad_input(block, x, params, changed, error, message):
 def test_a_missing_parameter(block, key):
     with pytest.raises(ValueError, match=f"params must have the keys .*{key}"):
         block(X, {name: value for name, value in PARAMS.items() if name != key}, n_head=2)
+
+
+@BLOCKS
+def test_the_heads_may_attend_in_another_way(block):
+    """A band as wide as the sequence is causal attention; a narrower one is not."""
+    settings = {"n_head": 2, "activation": "gelu", "eps": 1e-5}
+    call = Call({"x": X}, PARAMS, settings | {"mask": causal_mask(3, 3, like=X)})
+    component = component_of(block)
+    want, sigma = component(call)[0], spread_run(component, call)[0]["y"].sigma
+    wide, _ = block(X, PARAMS, **settings, attend=partial(alternating_attention, layer=1, window=3))
+    assert_close(wide, want, sigma, name="y")
+    narrow, _ = block(X, PARAMS, **settings, attend=partial(alternating_attention, layer=1, window=2))
+    np.testing.assert_array_equal(np.all(narrow != wide, axis=-1), [[False, False, True]] * 2)
