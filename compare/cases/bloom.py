@@ -51,7 +51,8 @@ BLOOM_BUGS = {
     "the far is near": wrong_layer("bias_at(places, places,", "-bias_at(places, places,"),
     "no distance": wrong_layer("(q, k, v, bias,", "(q, k, v, None,"),
     "slopes of the heads reversed": wrong_layer(
-        "bias_at(places, places, n_head=n_head, like=q)", "bias_at(places, places, n_head=n_head, like=q)[..., ::-1, :, :]"
+        "bias_at(places, places, n_head=n_head, like=q)",
+        "bias_at(places, places, n_head=n_head, like=q)[..., ::-1, :, :]",
     ),
     "gradient of the embeddings' norm forgotten": rewritten(
         decoder,

@@ -14,8 +14,9 @@ QWEN2_MOE = qwen2_moe_config(
     norm_eps=1e-2, theta=40.0,
 )  # fmt: skip
 RENORMALISED = qwen2_moe_config(
-    **SMALL, n_expert=3, n_chosen=3, d_expert=4, d_shared=2, softmax_over="chosen", dense_layers=(0,), biased=()
-)
+    **{**SMALL, "n_head": 2}, n_expert=3, n_chosen=3, d_expert=4, d_shared=2, softmax_over="chosen", biased=(),
+    dense_layers=(0,),
+)  # fmt: skip
 
 
 def transformers_mixture(token_ids, params, *, config, mask=None):
