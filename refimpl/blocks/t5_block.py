@@ -1,7 +1,8 @@
 """The blocks of T5: pre-norm with RMS norms, unscaled attention with a bias, and no other bias at all."""
 
-from refimpl.arrays import add_prefix, check_scopes, merge, scope
+from refimpl.arrays import add_prefix, check_scopes, check_shape, merge, scope
 from refimpl.attention.biased_layer import biased_attention
+from refimpl.attention.mask import check_mask
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
 from refimpl.layers.rms_norm import rms_norm
@@ -121,6 +122,9 @@ def t5_decoder_block(
     Raffel et al. (2020), "Exploring the Limits of Transfer Learning", arXiv:1910.10683, section 2.1.
     """
     check_scopes(params, DECODER_PARTS)
+    check_shape("x", x, (None, None, None))
+    check_shape("memory", memory, (x.shape[0], None, None))
+    check_mask(memory_mask, (x.shape[0], n_head, x.shape[1], memory.shape[1]), name="memory_mask")
     feed = gated_feed_forward if gated else feed_forward
     normed1, norm1_pullback = rms_norm(x, scope(params, "norm1."), eps=eps)
     attended, self_pullback = biased_attention(

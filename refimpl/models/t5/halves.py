@@ -1,14 +1,27 @@
 """The two halves of T5: what reads, and what writes and asks what was read."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_scopes, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_scopes,
+    check_setting,
+    check_shape,
+    check_tokens,
+    merge,
+    scope,
+)
 from refimpl.attention.mask import causal_mask, padding_mask
 from refimpl.blocks.encoder import add_gradients, stack
 from refimpl.blocks.t5_block import t5_decoder_block, t5_encoder_block
 from refimpl.layers.embedding import embedding
 from refimpl.layers.rms_norm import rms_norm
+from refimpl.models.t5.config import T5Config
 from refimpl.positions.bucketed import bucketed_bias
 
 TABLE = "embedding.weight"
+DISTANCES = "distances.weight"
 PARTS = ("embedding.", "distances.", "layers.", "norm.")
 
 
@@ -44,7 +57,7 @@ def t5_encoder(token_ids, params, *, config, mask=None):
     Raffel et al. (2020), "Exploring the Limits of Transfer Learning", arXiv:1910.10683, section 2.1.
     """
     array_namespace(token_ids, params, mask)
-    check_scopes(params, PARTS)
+    _check(token_ids, params, config, mask)
     embedded, embedding_pullback = embedding(token_ids, scope(params, "embedding."))
     bias, bias_pullback = _bias(token_ids, params, config, bidirectional=True)
     states, stack_pullback = stack(
@@ -97,7 +110,8 @@ def t5_decoder(token_ids, memory, params, *, config, mask=None, memory_mask=None
     Raffel et al. (2020), "Exploring the Limits of Transfer Learning", arXiv:1910.10683, section 2.1.
     """
     array_namespace(token_ids, memory, params, mask, memory_mask)
-    check_scopes(params, PARTS)
+    _check(token_ids, params, config, mask)
+    check_shape("memory", memory, (token_ids.shape[0], None, config.d_model))
     earlier = causal_mask(token_ids.shape[1], token_ids.shape[1], like=token_ids)
     embedded, embedding_pullback = embedding(token_ids, scope(params, "embedding."))
     bias, bias_pullback = _bias(token_ids, params, config, bidirectional=False)
@@ -157,3 +171,11 @@ def _bias(token_ids, params, config, *, bidirectional):
         scope(params, "distances."), n_query=n_seq, n_key=n_seq, max_distance=config.max_distance,
         bidirectional=bidirectional,
     )  # fmt: skip
+
+
+def _check(token_ids, params, config, mask):
+    check_setting("config", config, isinstance(config, T5Config), "a T5Config")
+    check_scopes(params, PARTS)
+    check_params({key: params[key] for key in params if not key.startswith(PARTS[2:])}, (TABLE, DISTANCES))
+    check_floating(params=params)
+    check_tokens("token_ids", token_ids, config.vocab_size, mask=mask)
