@@ -1,0 +1,46 @@
+"""Real text for a folder that has its tokenizer."""
+
+from pathlib import Path
+
+import numpy as np
+
+from refimpl.checkpoints import CheckpointError
+
+MOST_BYTES = 32 * 2**20
+
+
+def read_text(folder, text, config):
+    """Tokenise a text with the tokenizer of a folder.
+
+    Parameters
+    ----------
+    folder : str
+        The folder.
+    text : str
+        The text.
+    config : object
+        Knows the vocabulary, and perhaps how many positions there are.
+
+    Returns
+    -------
+    dict of (str, numpy.ndarray of int)
+        ``"token_ids"``, shape (1, n_seq).
+
+    Raises
+    ------
+    CheckpointError
+        If there is no tokenizer, it cannot be read, or its tokens are none of the model.
+    """
+    from tokenizers import Tokenizer
+
+    path = Path(folder) / "tokenizer.json"
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        raise CheckpointError(f"{path}: expected a tokenizer of at most {MOST_BYTES} bytes, got none; leave --text out")
+    try:
+        ids = Tokenizer.from_file(str(path)).encode(text).ids
+    except Exception as error:  # the library raises nothing more precise
+        raise CheckpointError(f"{path}: expected a tokenizer, got {error}") from error
+    ids = ids[: getattr(config, "n_position", len(ids))]
+    if not ids or max(ids) >= config.vocab_size:
+        raise CheckpointError(f"{path}: expected tokens below vocab_size = {config.vocab_size}, got {max(ids, default=None)}")
+    return {"token_ids": np.array([ids])}
