@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import typer.exceptions
 
 from compare import __version__
-from compare.cases.case import DTYPES
+from compare.folder.command import checkpoint, compare_folders, folders_among
+from compare.run.options import Dtype, limits_of
 from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
 from compare.training.command import training
@@ -25,11 +26,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 Plugins = Annotated[list[str] | None, typer.Option("--plugin", help="Module with CASES of its own; repeatable.")]
-Dtype = StrEnum("Dtype", [(name, name) for name in DTYPES])
 Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
 
 
 app.command()(training)
+app.command()(checkpoint)
 
 
 class Terminated(KeyboardInterrupt):
@@ -90,7 +91,9 @@ def list_cases(
 
 @app.command()
 def run(
-    cases: Annotated[list[str] | None, typer.Argument(help="Names of cases; by default all.")] = None,
+    cases: Annotated[
+        list[str] | None, typer.Argument(help="Names of cases, by default all; or folders with a checkpoint.")
+    ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="Only this configuration, of any profile; repeatable.")
     ] = None,
@@ -121,8 +124,11 @@ def run(
     request = Request(
         *names, tuple(map(str, measure or MEASURES)), profile, _usable_backend(backend), seed, tuple(plugin or ())
     )
+    limits = limits_of(request.backend, workers, time_limit, memory_limit)
+    if folders := folders_among(request.cases):
+        return compare_folders(folders, request, limits, output)
     session = Session(
-        request, output, n_worker=workers, limits=_limits(request, workers, time_limit, memory_limit)
+        request, output, n_worker=workers, limits=limits
     )
     signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -159,15 +165,6 @@ def _usable_backend(name):
     except (ValueError, RuntimeError) as error:
         raise Problem(error) from None
     return name
-
-
-def _limits(request, n_worker, seconds, memory_gib):
-    from compare.run.limits import Limits, share_of_memory
-
-    if request.backend == "cupy":
-        return Limits(seconds)  # the driver of a GPU maps more than any limit allows
-    memory_bytes = share_of_memory(n_worker) if memory_gib is None else int(memory_gib * 2**30)
-    return Limits(seconds, memory_bytes)
 
 
 def _read_report(path):

@@ -146,7 +146,7 @@ def finding(dtype, peer):
         The sentence.
     """
     added = [stage for stage, figures in peer.items() if not figures[ALONE]["passed"]]
-    inherited = [stage for stage, figures in peer.items() if figures[ALONE]["passed"] and not figures[IN_MODEL]["passed"]]
+    inherited = [stage for stage, both in peer.items() if both[ALONE]["passed"] and not both[IN_MODEL]["passed"]]
     if not added and not inherited:
         return f"In {dtype} every stage is equal to rounding."
     if not added:

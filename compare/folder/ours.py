@@ -6,7 +6,6 @@ from compare.cases.bug import rewritten
 from compare.folder.watch import watched_causal_block, watched_embed, watched_stack, watching
 from refimpl.blocks.encoder import encoder
 from refimpl.blocks.transformer import transformer
-from refimpl.checkpoints.families import FAMILIES
 from refimpl.models.bert import bert
 from refimpl.models.bert_heads import bert_for_pretraining
 from refimpl.models.decoder.lm import decoder_lm
@@ -122,5 +121,5 @@ RUNS = {
 KINDS = {
     "bert": "bert", "gpt2": "gpt", "openai-gpt": "gpt", "bart": "encoder_decoder", "marian": "encoder_decoder",
     "pegasus": "encoder_decoder",
-    **{name: "decoder" for name in ("llama", "mistral", "mixtral", "qwen2_moe", "gpt_neox", "bloom") if name in FAMILIES},
+    **dict.fromkeys(("llama", "mistral", "mixtral", "qwen2_moe", "gpt_neox", "bloom"), "decoder"),
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 from tabulate import tabulate
 
@@ -75,22 +74,6 @@ def run_folders(folders, request, limits, command, *, against=None, text=None, n
         },
     }  # fmt: skip
     return {"schema": "refimpl-compare/1", "environment": environment, "cases": rows}, differences
-
-
-def is_folder(name):
-    """Tell a checkpoint from the name of a case.
-
-    Parameters
-    ----------
-    name : str
-        What the user typed.
-
-    Returns
-    -------
-    bool
-        True for a folder that has a config.json, and for a path.
-    """
-    return Path(name, "config.json").is_file() or "/" in name or "\\" in name
 
 
 def render(report, differences):

@@ -31,20 +31,25 @@ def load_theirs(folder, class_name, dtype):
     """
     import transformers  # takes seconds to import
 
-    settings = {"attn_implementation": "eager", "use_safetensors": True, "local_files_only": True}
+    kernels = {"attn_implementation": "eager", "experts_implementation": "eager"}
+    settings = {**kernels, "use_safetensors": True, "local_files_only": True}
     with _wide(dtype):
         loaded = getattr(transformers, class_name).from_pretrained(folder, dtype=DTYPES[dtype], **settings)
-    _make_constants(loaded, DTYPES[dtype])
+    if dtype == "float64":
+        _widen(loaded)
     return loaded.eval()
 
 
-def _make_constants(model, dtype):
-    """Compute anew what is no weight: a table of sinusoids that was kept in float32 is none of float64."""
+def _widen(model):
+    """Replace what has no more digits than float32 has, and is no weight."""
     names = FAMILIES[model.config.model_type].names
     for name, parameter in model.named_parameters():
         make = names.maker(name.removeprefix(names.prefix))
-        if make:
-            parameter.data = torch.tensor(make(tuple(parameter.shape)), dtype=dtype)
+        if make:  # a table of sinusoids
+            parameter.data = torch.tensor(make(tuple(parameter.shape)), dtype=parameter.dtype)
+    for module in model.modules():
+        if hasattr(module, "gelu_impl"):  # Bloom's own, with sqrt(2 / pi) in eight digits
+            module.gelu_impl = torch.nn.GELU("tanh")
 
 
 def run_theirs(model, model_type, ids, dtype, *, true=None):

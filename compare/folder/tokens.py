@@ -42,5 +42,6 @@ def read_text(folder, text, config):
         raise CheckpointError(f"{path}: expected a tokenizer, got {error}") from error
     ids = ids[: getattr(config, "n_position", len(ids))]
     if not ids or max(ids) >= config.vocab_size:
-        raise CheckpointError(f"{path}: expected tokens below vocab_size = {config.vocab_size}, got {max(ids, default=None)}")
+        expected = f"tokens below vocab_size = {config.vocab_size}"
+        raise CheckpointError(f"{path}: expected {expected}, got {max(ids, default='none')}")
     return {"token_ids": np.array([ids])}

@@ -82,20 +82,63 @@ def watching(true=None):
 
 
 def watched_stack(x, shared, params, *, block, n_layer, **settings):
-    """Run a stack of blocks, as `stack`."""
+    """Run a stack of blocks, as `stack`, and watch it.
+
+    Parameters
+    ----------
+    x : array, shape (n_batch, n_seq, d_model)
+        The sequences.
+    shared : tuple of array
+        What every block reads.
+    params : dict of array
+        Those of the blocks.
+    block : callable or sequence of callable
+        The blocks.
+    n_layer : int
+        How many.
+    **settings
+        As for `stack`.
+
+    Returns
+    -------
+    y, pullback
+        As of `stack`.
+    """
     blocks = [block] * n_layer if callable(block) else block
     watched = [_watched(each) for each in blocks]
     return stack(_active.get().enters(x), shared, params, block=watched, n_layer=n_layer, **settings)
 
 
 def watched_embed(*args, **settings):
-    """Embed tokens for a stack of causal blocks, as `embed`."""
+    """Embed tokens for a stack of causal blocks, as `embed`, and watch it.
+
+    Parameters
+    ----------
+    *args, **settings
+        As for `embed`.
+
+    Returns
+    -------
+    y, pullback
+        As of `embed`.
+    """
     y, pullback = embed(*args, **settings)
     return _active.get().enters(y), pullback
 
 
 def watched_causal_block(*args, **settings):
-    """Run a causal block, as `causal_block`."""
+    """Run a causal block, as `causal_block`, and watch it.
+
+    Parameters
+    ----------
+    *args, **settings
+        As for `causal_block`.
+
+    Returns
+    -------
+    y, pullback
+        As of `causal_block`.
+    """
     return _watched(causal_block)(*args, **settings)
 
 

@@ -8,6 +8,7 @@ from refimpl.checkpoints.recurrent_conventions import reorder_gates
 from refimpl.positions.rotary_layout import half_to_interleaved
 
 HEADS = 2
+TAIL = range(24, 36)
 
 
 def tensors():
@@ -27,7 +28,7 @@ MISTAKES = {
     "square: negated": {"square": lambda x: -x},
     "square: 0.5 times as large": {"square": lambda x: 0.5 * x},
     "square: its rows in another order": {"square": lambda x: x[[1, 0, *range(2, 12)]]},
-    "qkv: its three parts in the order key, query, value": {"qkv": lambda x: x[[*range(12, 24), *range(12), *range(24, 36)]]},
+    "qkv: its three parts in the order key, query, value": {"qkv": lambda x: x[[*range(12, 24), *range(12), *TAIL]]},
     "qkv: fused head by head": {"qkv": fused},
     "q: rotary pairs interleaved, not in halves (2 heads)": {"q": lambda x: half_to_interleaved(x, n_head=HEADS)},
     "q: gates as onnx orders them": {"q": lambda x: reorder_gates(x, kind="lstm", source="torch", target="onnx")},
