@@ -52,7 +52,7 @@ def noisy_logits(x, noise, params):
 
     def pullback(dy):
         dx, dgate = clean_pullback(dy)
-        drawn = [] if noise is None else [dy if scale is None else dy * scale]
+        drawn = [] if noise is None else [dy * (1.0 if scale is None else scale)]
         if not is_scaled:
             return dx, *drawn, {key: dgate[key] for key in params}
         slope = xp.where(raw > 0.0, 1.0, decay) / (1.0 + decay)  # a sigmoid
