@@ -4,7 +4,7 @@ import torch
 
 from compare.peers.other_environment import Remote
 from refimpl.checkpoints.name_map import split_rows
-from refimpl.checkpoints.transformer_xl_names import PREFIX, tied_names, transformer_xl_rows
+from refimpl.checkpoints.transformer_xl_names import TRANSFORMER_XL_NAMES as NAMES
 from refimpl.checkpoints.transformer_xl_settings import transformer_xl_config_to_hf
 
 
@@ -33,14 +33,14 @@ def call_transformer_xl(class_name, outputs, token_ids, memory, params, config, 
     tuple of torch.Tensor
         The outputs.
     """
-    prefix = PREFIX if class_name == "TransfoXLLMHeadModel" else ""
-    rows = [row for row in transformer_xl_rows(config, prefix) if row.ours in params]
-    theirs = split_rows(params, rows)
+    has_head = class_name == "TransfoXLLMHeadModel"
+    theirs = split_rows(params, [row for row in NAMES.rows(config) if row.ours in params])
     theirs |= {
         second: theirs[first]
-        for second, first in tied_names(config, prefix).items()
-        if prefix or not second.startswith("crit.")
+        for second, first in NAMES.tied(config).items()
+        if has_head or not second.startswith(NAMES.unprefixed)
     }
+    theirs = {NAMES.with_prefix(NAMES.prefix if has_head else "", name): x for name, x in theirs.items()}
     note = {
         "class_name": class_name,
         "settings": transformer_xl_config_to_hf(config),

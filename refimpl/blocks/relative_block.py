@@ -1,6 +1,6 @@
 """Transformer-XL's blocks: relative attention over memory and segment, and feed-forward (Dai et al. 2019)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_shape, merge, pick, scope
+from refimpl.arrays import add_prefix, array_namespace, check_floating, check_params, check_shape, merge, pick, scope
 from refimpl.attention.relative_layer import KEYS, relative_self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -109,6 +109,7 @@ def relative_pre_norm_block(x, memory, relative, params, *, n_head, eps=1e-5, ma
     """
     xp = array_namespace(x, memory, relative, params, mask)
     check_params(params, REQUIRED_KEYS, OPTIONAL_KEYS)
+    check_floating(x=x, memory=memory, params=params)
     check_shape("x", x, (None, None, None))
     check_shape("memory", memory, (x.shape[0], None, x.shape[2]))
     n_memory = memory.shape[1]

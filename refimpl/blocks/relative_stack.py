@@ -46,8 +46,11 @@ def relative_stack(x, memory, relative, params, *, n_layer, block=relative_post_
     check_setting("n_layer", n_layer, n_layer <= len(params), f"at most {len(params)}, the number of parameters")
     check_shape("memory", memory, (n_layer, None, None, None))
     prefixes = [f"layers.{i}." for i in range(n_layer)]
+    check_scopes(params, [*prefixes, *BIASES])
     shared = {f"self_attn.{key}": value for key, value in params.items() if key in BIASES}
     check_scopes({key: value for key, value in params.items() if key not in BIASES}, prefixes)
+    doubled = [prefix + key for prefix in prefixes for key in shared if prefix + key in params]
+    check_setting("params", doubled, not doubled, "without biases of the blocks where these share them")
 
     states, pullbacks = [], []
     for i, prefix in enumerate(prefixes):

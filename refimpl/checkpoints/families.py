@@ -39,6 +39,8 @@ from refimpl.checkpoints.mixture_settings import (
 from refimpl.checkpoints.names import Names
 from refimpl.checkpoints.t5_names import T5_NAMES
 from refimpl.checkpoints.t5_settings import t5_config_from_hf, t5_config_to_hf
+from refimpl.checkpoints.transformer_xl_names import TRANSFORMER_XL_NAMES
+from refimpl.checkpoints.transformer_xl_settings import transformer_xl_config_from_hf, transformer_xl_config_to_hf
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ FAMILIES = {
     "qwen2_moe": Family(QWEN2_MOE_NAMES, qwen2_moe_config_from_hf, qwen2_moe_config_to_hf),
     "gpt_neox": Family(GPT_NEOX_NAMES, gpt_neox_config_from_hf, gpt_neox_config_to_hf),
     "bloom": Family(BLOOM_NAMES, bloom_config_from_hf, bloom_config_to_hf),
+    "transfo-xl": Family(TRANSFORMER_XL_NAMES, transformer_xl_config_from_hf, transformer_xl_config_to_hf),
 }
 
 

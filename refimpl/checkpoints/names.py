@@ -174,11 +174,25 @@ class Names:
             One row for each of our parameters, those of every head included.
         """
         return [
-            replace(row, theirs=tuple(self._with_prefix(prefix, name) for name in row.theirs))
+            replace(row, theirs=tuple(self.with_prefix(prefix, name) for name in row.theirs))
             for row in self.rows(config)
         ]
 
-    def _with_prefix(self, prefix, name):
+    def with_prefix(self, prefix, name):
+        """Put the prefix in front of a name, unless it is of a head.
+
+        Parameters
+        ----------
+        prefix : str
+            The prefix, or nothing.
+        name : str
+            A name without prefix.
+
+        Returns
+        -------
+        str
+            The full name.
+        """
         return name if name.startswith(self.unprefixed) else prefix + name
 
     def _modern(self, tensors):
@@ -198,7 +212,7 @@ class Names:
 
     def _untied(self, tensors, prefix, config):
         pairs = {
-            self._with_prefix(prefix, second): self._with_prefix(prefix, first)
+            self.with_prefix(prefix, second): self.with_prefix(prefix, first)
             for second, first in self.tied(config).items()
         }
         kept, faults = {name: tensor for name, tensor in tensors.items() if name not in pairs}, []

@@ -1,6 +1,10 @@
 """The name map between a Transformer-XL of Hugging Face and our parameters, as one table."""
 
+import numpy as np
+
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.name_map import Row
+from refimpl.checkpoints.names import Names
 from refimpl.layers.adaptive_clusters import cluster_bounds
 from refimpl.models.transformer_xl.heads import softmax_sources
 
@@ -20,72 +24,64 @@ LAYER_TABLE = [
 ]
 BIASES = ("r_w_bias", "r_r_bias")
 
-REQUIRED = {"backbone"}
-PREFIX = "transformer."  # in front of every name but those of the softmax, in a model that has one
-HEAD_NAMES = ("crit.",)
 
-
-def transformer_xl_rows(config, prefix=""):
+def transformer_xl_rows(config):
     """List the parameters of a model.
 
     Parameters
     ----------
     config : refimpl.models.transformer_xl.config.TransformerXLConfig
         The sizes.
-    prefix : str
-        What stands in front of their names, those of the softmax excepted.
 
     Returns
     -------
     list of Row
-        One row for each of our parameters, those of the softmax included.
+        One row for each of our parameters, those of the softmax included; their names are without prefix.
     """
     sizes = {
         "d_model": config.d_model, "d_ff": config.d_ff,
         "d_inner": config.n_head * config.d_head, "d_qkv": 3 * config.n_head * config.d_head,
     }  # fmt: skip
-    lines = [(ours, prefix + theirs, shape, "backbone") for ours, theirs, shape in _embedding(config)]
+    lines = [(ours, theirs, shape, "backbone") for ours, theirs, shape in _embedding(config)]
     for i in range(config.n_layer):
         for ours, theirs, names in LAYER_TABLE:
             shape = tuple(sizes[name] for name in names.split())
-            lines.append((f"layers.{i}.{ours}", f"{prefix}layers.{i}.{theirs}", shape, "backbone"))
+            lines.append((f"layers.{i}.{ours}", f"layers.{i}.{theirs}", shape, "backbone"))
     shape = (config.n_head, config.d_head)
     for bias in BIASES:
         if config.own_biases:
             places = [(f"layers.{i}.self_attn.{bias}", f"layers.{i}.dec_attn.{bias}") for i in range(config.n_layer)]
         else:
             places = [(bias, bias)]
-        lines += [(ours, prefix + theirs, shape, "backbone") for ours, theirs in places]
+        lines += [(ours, theirs, shape, "backbone") for ours, theirs in places]
     lines += [(ours, theirs, shape, "softmax") for ours, theirs, shape in _softmax(config)]
     return [Row(ours, (theirs,), shape, group) for ours, theirs, shape, group in lines]
 
 
-def tied_names(config, prefix=PREFIX):
+def tied_names(config):
     """List the second names of parameters, which a file may hold too.
 
     Parameters
     ----------
     config : refimpl.models.transformer_xl.config.TransformerXLConfig
         The settings.
-    prefix : str
-        As for `transformer_xl_rows`.
 
     Returns
     -------
     dict of (str, str)
-        The first name by the second.
+        The first name by the second, both without prefix.
     """
     tied = {}
     for key, source, _ in softmax_sources(config):
         kind, i, *_ = key.split(".")
         if source.startswith("embedding.") and kind == "tables":
             table = source.split(".")[2]
-            tied[f"crit.out_layers.{table}.weight"] = f"{prefix}word_emb.emb_layers.{table}.weight"
+            tied[f"crit.out_layers.{table}.weight"] = f"word_emb.emb_layers.{table}.weight"
         elif source.startswith("embedding."):
-            tied[f"crit.out_projs.{i}"] = f"{prefix}word_emb.emb_projs.{source.split('.')[2]}"
+            tied[f"crit.out_projs.{i}"] = f"word_emb.emb_projs.{source.split('.')[2]}"
     if not config.own_biases:
         for i in range(config.n_layer):
-            tied.update({f"{prefix}layers.{i}.dec_attn.{bias}": prefix + bias for bias in BIASES})
+            tied.update({f"layers.{i}.dec_attn.{bias}": bias for bias in BIASES})
     return tied
 
 
@@ -109,3 +105,32 @@ def _softmax(config):
             i = int(key.split(".")[1])
             width = config.d_embed if config.div_val == 1 else config.widths[i]
             yield source, f"crit.out_projs.{i}", (config.d_model, width)
+
+
+def frequencies(shape):
+    """Compute the frequencies of the positions, which files hold beside the weights.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Their number, half of d_model.
+
+    Returns
+    -------
+    numpy.ndarray, shape `shape`
+        Falling from 1.
+    """
+    n = shape[0] if shape else 1
+    return (1.0 / 10000.0 ** (np.arange(n) / n)).reshape(shape)
+
+
+TRANSFORMER_XL_NAMES = Names(
+    rows=transformer_xl_rows,
+    required=frozenset({"backbone"}),
+    architectures={frozenset(): "TransfoXLModel", frozenset({"softmax"}): "TransfoXLLMHeadModel"},
+    prefix=conventions("transfo-xl").prefix,
+    unprefixed=("crit.",),
+    tied=tied_names,
+    constants={"pos_emb.inv_freq": frequencies},
+    computed=lambda config, groups: {"pos_emb.inv_freq": frequencies((config.d_model // 2,))},
+)

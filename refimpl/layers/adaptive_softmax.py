@@ -200,6 +200,8 @@ def _check(x, params, cutoffs):
     biases = [f"tables.{i}.bias" for i in range(len(cutoffs) + 1)] if "bias" in ends else []
     clusters = [f"clusters.{end}" for end in ends] if cutoffs else []
     bounds, d_model = check_tables(params, cutoffs, others=[*biases, *clusters])
+    for (start, end), key in zip(bounds, biases, strict=False):
+        check_shape(key, params[key], (end - start,))
     check_shape("x", x, (*x.shape[:-1], d_model))
     for key in clusters:
         n_other = len(cutoffs)

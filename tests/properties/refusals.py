@@ -8,7 +8,6 @@ import pytest
 
 from compare.interpretations import strict_device
 
-
 def spoilt_calls(call):
     """Yield the kind of error, words that the message must hold, and the bad call."""
     yield from _wrong_kinds(call)
@@ -82,7 +81,7 @@ def _wrong_keys(call):
     for key in call.params if call.arrays or len(call.params) > 1 else ():  # without arrays there is no library
         # All matrices but projections, relative values and heads that may be tied must be there.  Of vectors, all but
         # the norms of BERT may be absent.
-        optional = ("weight_hr", "relative_value", "head.weight")
+        optional = ("weight_hr", "relative_value", "head.weight", "projections.")
         if call.params[key].ndim == 2 and not any(name in key for name in optional):
             rest = {name: value for name, value in call.params.items() if name != key}
             yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)

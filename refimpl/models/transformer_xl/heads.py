@@ -1,11 +1,20 @@
 """Transformer-XL as a language model: an adaptive softmax that shares the tables of the embedding."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, integer, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_params,
+    check_scopes,
+    check_setting,
+    check_shape,
+    integer,
+    scope,
+)
 from refimpl.blocks.encoder import add_gradients
 from refimpl.layers.adaptive_clusters import cluster_bounds
 from refimpl.layers.adaptive_softmax import adaptive_cross_entropy, adaptive_log_softmax
 from refimpl.models.transformer_xl.config import TransformerXLConfig
-from refimpl.models.transformer_xl.model import transformer_xl
+from refimpl.models.transformer_xl.model import BACKBONE, transformer_xl
 
 
 def transformer_xl_lm(token_ids, memory, params, *, config, mask=None):
@@ -145,6 +154,9 @@ def softmax_sources(config):
 
 
 def _shared(params, config):
+    for _, source, rows in softmax_sources(config):
+        if rows is not None:
+            check_shape(source, params[source], (config.vocab_size, *[None] * source.endswith("weight")))
     return {
         key: params[source] if rows is None else params[source][rows[0] : rows[1]]
         for key, source, rows in softmax_sources(config)
@@ -167,6 +179,7 @@ def _padded(d, rows, n_row):
 
 def _backbone(params, config):
     check_setting("config", config, isinstance(config, TransformerXLConfig), "a TransformerXLConfig")
+    check_scopes(params, (*BACKBONE, "softmax."))
     own = {source for _, source, _ in softmax_sources(config) if source.startswith("softmax.")}
     check_params(add_prefix("softmax.", scope(params, "softmax.")), own)
     return {key: value for key, value in params.items() if key not in own}

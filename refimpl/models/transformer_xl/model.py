@@ -5,14 +5,17 @@ import math
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
+    cast,
     check_floating,
     check_scopes,
     check_setting,
     check_shape,
     merge,
     scope,
+    table_dtype,
 )
 from refimpl.attention.band import band_mask
+from refimpl.attention.mask import check_mask
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
 from refimpl.blocks.relative_stack import relative_stack
@@ -67,7 +70,7 @@ def transformer_xl(token_ids, memory, params, *, config, mask=None):
     Dai et al. (2019), "Transformer-XL", arXiv:1901.02860, section 3.2 (the memory) and 3.3 (the positions).
     """
     xp = array_namespace(token_ids, memory, params, mask)
-    _check(token_ids, memory, params, config)
+    _check(token_ids, memory, params, config, mask)
     looked_up, embedding_pullback = adaptive_embedding(
         token_ids, scope(params, "embedding."), cutoffs=config.table_cutoffs
     )
@@ -109,9 +112,9 @@ def _distances(n_key, config, *, like):
     xp = array_namespace(like)
     distance = xp.arange(n_key)[::-1]
     clamped = xp.where(distance > config.clamp_len, config.clamp_len, distance) if config.clamp_len else distance
-    blank = xp.zeros((n_key, config.d_model), dtype=like.dtype)
+    blank = xp.zeros((n_key, config.d_model), dtype=table_dtype(like))
     encoded, _ = sinusoidal_positions(blank, positions=clamped, layout="concatenated")
-    return encoded
+    return cast(encoded, like.dtype)
 
 
 def _seen(n_seq, n_before, config, mask, *, like):
@@ -122,9 +125,11 @@ def _seen(n_seq, n_before, config, mask, *, like):
     return window if mask is None else window & mask
 
 
-def _check(token_ids, memory, params, config):
+def _check(token_ids, memory, params, config, mask):
     check_setting("config", config, isinstance(config, TransformerXLConfig), "a TransformerXLConfig")
     check_scopes(params, BACKBONE)
     check_floating(memory=memory, params=params)
     check_shape("token_ids", token_ids, (None, None))
-    check_shape("memory", memory, (config.n_layer, token_ids.shape[0], None, config.d_model))
+    n_batch, n_seq = token_ids.shape
+    check_shape("memory", memory, (config.n_layer, n_batch, None, config.d_model))
+    check_mask(mask, (n_batch, config.n_head, n_seq, memory.shape[2] + n_seq))
