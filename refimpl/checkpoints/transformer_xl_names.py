@@ -131,6 +131,6 @@ TRANSFORMER_XL_NAMES = Names(
     prefix=conventions("transfo-xl").prefix,
     unprefixed=("crit.",),
     tied=tied_names,
+    # Not written: the model computes them itself when it is built, in a float32 whose last bits are its own.
     constants={"pos_emb.inv_freq": frequencies},
-    computed=lambda config, groups: {"pos_emb.inv_freq": frequencies((config.d_model // 2,))},
 )

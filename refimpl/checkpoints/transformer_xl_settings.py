@@ -61,11 +61,11 @@ def transformer_xl_config_from_hf(settings):
         for key in ("mem_len", "clamp_len")
         if not is_integer(given[key])
     ]
-    cutoffs, n_tied = given["cutoffs"], given.get("tie_projs")
+    cutoffs, tied = given["cutoffs"], given.get("tie_projs")
     if not isinstance(cutoffs, list) or not all(is_integer(cutoff) for cutoff in cutoffs):
         faults.append(f"cutoffs must be a list of integers, got {shown(cutoffs)}")
-    elif n_tied is not None and n_tied not in _tied(cutoffs):
-        faults.append(f"tie_projs must be {' or '.join(map(shown, _tied(cutoffs)))}, got {shown(n_tied)}")
+    elif tied is not None and tied not in _tied(cutoffs):
+        faults.append(f"tie_projs must be {' or '.join(map(shown, _tied(cutoffs)))}, got {shown(tied)}")
     raise_faults("config.json does not describe a model that refimpl has", faults)
     try:
         return TransformerXLConfig(
@@ -76,7 +76,7 @@ def transformer_xl_config_from_hf(settings):
             clamp_len=max(given["clamp_len"], 0),
             norm_eps=float(given["layer_norm_epsilon"]),
             # A saved folder keeps the list, and with it what proj_share_all_but_first said.
-            tie_projections=bool(given.get("proj_share_all_but_first", True)) if n_tied is None else any(n_tied)
+            tie_projections=any(tied) if tied and cutoffs else bool(given.get("proj_share_all_but_first", True)),
         )
     except ValueError as error:
         raise_faults("config.json does not describe a model that refimpl has", [str(error)])
