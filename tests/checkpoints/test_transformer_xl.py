@@ -31,65 +31,75 @@ MODELS = {
 elsewhere = pytest.mark.skipif(bool(what_is_missing()), reason=f"transformers 4.36: {what_is_missing()}")
 
 
-def told_by_theirs(*arguments):
-    result = arguments[1] / "told.npz"
-    done = subprocess.run(
-        [PYTHON, "-I", "-W", "ignore", PROGRAM, arguments[0], arguments[1], result, *arguments[2:]],
-        capture_output=True, text=True,
-    )  # fmt: skip
+CLASSES = {
+    **{name: (name, "TransfoXLLMHeadModel") for name in MODELS},
+    "backbone": ("divided", "TransfoXLModel"),
+}
+
+
+def theirs_tells(folders):
+    """Let theirs save or load models, all in one process: it takes seconds to start."""
+    command = [PYTHON, "-I", "-W", "ignore", PROGRAM, *folders]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    with np.load(result, allow_pickle=False) as file:
-        return dict(file)
+    for folder in folders:
+        with np.load(folder / "told.npz", allow_pickle=False) as file:
+            yield dict(file)
+
+
+@pytest.fixture(scope="module")
+def round_trips(tmp_path_factory):
+    """By name the folder of theirs, ours, and ours from our settings alone, and what each computes."""
+    root, trips = tmp_path_factory.mktemp("transformer_xl"), {}
+    for name, (settings, class_name) in CLASSES.items():
+        folders = [root / name / kind for kind in ("theirs", "ours", "alone")]
+        folders[0].mkdir(parents=True)
+        (folders[0] / "wanted.json").write_text(json.dumps(MODELS[settings] | {"class_name": class_name}))
+        trips[name] = folders
+    saved = list(theirs_tells([folders[0] for folders in trips.values()]))
+    for theirs, ours, alone in trips.values():
+        checkpoint = load_folder(theirs)
+        save_folder(ours, checkpoint)
+        save_folder(alone, type(checkpoint)(checkpoint.model_type, checkpoint.params, checkpoint.config))
+    loaded = list(theirs_tells([folder for folders in trips.values() for folder in folders[1:]]))
+    told = zip(saved, loaded[::2], loaded[1::2], strict=True)
+    return {name: (folders, each) for (name, folders), each in zip(trips.items(), told, strict=True)}
 
 
 @elsewhere
-@pytest.mark.parametrize(
-    ("name", "class_name"),
-    [*((name, "TransfoXLLMHeadModel") for name in MODELS), ("divided", "TransfoXLModel")],
-)
-def test_there_and_back(name, class_name, tmp_path):
-    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    theirs.mkdir()
-    before = told_by_theirs("save", theirs, class_name, json.dumps(MODELS[name]))
-    checkpoint = load_folder(theirs)
-    save_folder(ours, checkpoint)
+@pytest.mark.parametrize("name", CLASSES)
+def test_there_and_back(name, round_trips):
+    (theirs, ours, alone), told = round_trips[name]
     old, new = (read_safetensors(folder / "model.safetensors") for folder in (theirs, ours))
     # What is no weight is computed by the model itself, and not written.
     (constant,) = old.keys() - new.keys()
     assert constant.endswith("pos_emb.inv_freq")
     for key, x in new.items():
         np.testing.assert_array_equal(x, old[key], err_msg=key)
-    before_settings, settings = (json.loads((folder / "config.json").read_text()) for folder in (theirs, ours))
+    before, after = (json.loads((folder / "config.json").read_text()) for folder in (theirs, ours))
     # Releases of today call the dtype of a file otherwise.
-    assert settings == {"dtype": before_settings.pop("torch_dtype"), **before_settings}
-    after = told_by_theirs("load", ours)
-    told = json.loads(str(after["told"]))
-    assert told.pop("missing_keys") == [constant]
-    assert not any(told.values()), told
-    np.testing.assert_array_equal(after["output"], before["output"])
-    assert_ours_computes_it(checkpoint, before, class_name)
-
-
-def assert_ours_computes_it(checkpoint, before, class_name):
-    wide = {key: x.astype(np.float64) for key, x in checkpoint.params.items()}
-    arrays = before["ids"], before["memory"].astype(np.float64), wide
-    if class_name == "TransfoXLLMHeadModel":
-        (got, _), _ = transformer_xl_lm(*arrays, config=checkpoint.config)
-    else:
-        *_, got, _ = transformer_xl(*arrays, config=checkpoint.config)[0]
-    # Theirs is in float32; the case in `compare` judges the rounding.
-    assert np.max(np.abs(got - before["output"])) <= 2.0**-16 * np.max(np.abs(before["output"]))
+    assert after == {"dtype": before.pop("torch_dtype"), **before}
+    assert load_folder(alone).config == load_folder(theirs).config
+    for each in told[1:]:
+        np.testing.assert_array_equal(each["output"], told[0]["output"])
+        report = json.loads(str(each["told"]))
+        assert report.pop("missing_keys") == [constant]
+        assert not any(report.values()), report
 
 
 @elsewhere
-def test_our_settings_alone_describe_the_same_model(tmp_path):
-    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    theirs.mkdir()
-    before = told_by_theirs("save", theirs, "TransfoXLLMHeadModel", json.dumps(MODELS["own_projections"]))
+@pytest.mark.parametrize("name", CLASSES)
+def test_ours_computes_what_theirs_does(name, round_trips):
+    """Theirs is in float32; the case in `compare` judges the rounding."""
+    (theirs, *_), (told, *_) = round_trips[name]
     checkpoint = load_folder(theirs)
-    save_folder(ours, type(checkpoint)(checkpoint.model_type, checkpoint.params, checkpoint.config))
-    assert load_folder(ours).config == checkpoint.config
-    np.testing.assert_array_equal(told_by_theirs("load", ours)["output"], before["output"])
+    wide = {key: x.astype(np.float64) for key, x in checkpoint.params.items()}
+    arrays = told["ids"], told["memory"].astype(np.float64), wide
+    if CLASSES[name][1] == "TransfoXLLMHeadModel":
+        (got, _), _ = transformer_xl_lm(*arrays, config=checkpoint.config)
+    else:
+        *_, got, _ = transformer_xl(*arrays, config=checkpoint.config)[0]
+    assert np.max(np.abs(got - told["output"])) <= 2.0**-16 * np.max(np.abs(told["output"]))
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -8,6 +8,7 @@ import pytest
 
 from compare.interpretations import strict_device
 
+
 def spoilt_calls(call):
     """Yield the kind of error, words that the message must hold, and the bad call."""
     yield from _wrong_kinds(call)
