@@ -12,7 +12,7 @@ from refimpl.checkpoints.gpt_names import gpt_rows
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.heads import gpt_lm
-from refimpl.training.next_token import next_token_loss
+from refimpl.training.window_loss import window_loss
 from refimpl.training.rate import warm_up_cosine
 from refimpl.training.run import train
 from refimpl.training.windows import windows
@@ -165,7 +165,7 @@ def training(plan, token_ids, params=None, drawn=None):
     """
     params = first_params(plan) if params is None else params
     params = {key: asarray(x, like=token_ids, dtype=x.dtype) for key, x in params.items()}
-    loss_of = partial(next_token_loss, partial(gpt_lm, config=plan.config))
+    loss_of = partial(window_loss, partial(gpt_lm, config=plan.config))
     matrices = {key for key, x in params.items() if x.ndim == 2}
     drawn = batches(plan, token_ids) if drawn is None else drawn
     return train(loss_of, params, drawn, rate=plan.rate, weight_decay=plan.weight_decay, decayed=matrices)

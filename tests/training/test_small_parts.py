@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from refimpl.layers.linear import linear
-from refimpl.training.next_token import next_token_loss
+from refimpl.training.window_loss import window_loss
 from refimpl.training.rate import warm_up_cosine
 from refimpl.training.run import train
 from refimpl.training.windows import windows
@@ -53,7 +53,7 @@ def test_a_table_of_bigrams_learns_what_follows_what():
     generator = np.random.default_rng(0)
     batches = [windows(text, n_batch=4, n_seq=8, generator=generator) for _ in range(300)]
     params = {"table": np.zeros((5, 5))}
-    steps = list(train(partial(next_token_loss, bigrams), params, batches, rate=lambda step: 0.1))
+    steps = list(train(partial(window_loss, bigrams), params, batches, rate=lambda step: 0.1))
     assert abs(steps[0].loss - math.log(5)) <= 4 * np.finfo(float).eps
     assert [steps[0].step, steps[-1].step] == [1, 300]
     assert steps[-1].loss < 0.01

@@ -1,10 +1,10 @@
-"""The loss of a causal language model: how surprising every next token is."""
+"""The loss of a language model on windows of a text: how surprising every next token is."""
 
 from refimpl.arrays import array_namespace
 from refimpl.layers.cross_entropy import cross_entropy
 
 
-def next_token_loss(lm, inputs, targets, params):
+def window_loss(lm, inputs, targets, params):
     """Run a language model on a batch, and its pullback.
 
     Parameters
