@@ -30,6 +30,8 @@ from refimpl.checkpoints.llama_settings import (
     mistral_config_from_hf,
     mistral_config_to_hf,
 )
+from refimpl.checkpoints.longformer_names import LONGFORMER_NAMES
+from refimpl.checkpoints.longformer_settings import longformer_config_from_hf, longformer_config_to_hf
 from refimpl.checkpoints.mixture_settings import (
     mixtral_config_from_hf,
     mixtral_config_to_hf,
@@ -74,6 +76,7 @@ FAMILIES = {
         for model_type in ("bart", "marian", "pegasus")
     },
     **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
+    "longformer": Family(LONGFORMER_NAMES, longformer_config_from_hf, longformer_config_to_hf),
     "t5": Family(T5_NAMES, t5_config_from_hf, t5_config_to_hf),
     "llama": Family(LLAMA_NAMES, llama_config_from_hf, llama_config_to_hf),
     "mistral": Family(MISTRAL_NAMES, mistral_config_from_hf, mistral_config_to_hf),

@@ -1,0 +1,1 @@
+"""Longformer: an encoder for long texts, of local and global attention."""
