@@ -12,9 +12,9 @@ from refimpl.checkpoints.gpt_names import gpt_rows
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.heads import gpt_lm
-from refimpl.training.window_loss import window_loss
 from refimpl.training.rate import warm_up_cosine
 from refimpl.training.run import train
+from refimpl.training.window_loss import window_loss
 from refimpl.training.windows import windows
 
 HELD_OUT = 0.1

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from refimpl.layers.linear import linear
-from refimpl.training.window_loss import window_loss
 from refimpl.training.rate import warm_up_cosine
 from refimpl.training.run import train
+from refimpl.training.window_loss import window_loss
 from refimpl.training.windows import windows
 
 
