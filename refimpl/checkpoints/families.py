@@ -7,6 +7,8 @@ from functools import partial
 from refimpl.checkpoints.bert_names import BERT_NAMES
 from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
 from refimpl.checkpoints.bloom_settings import bloom_config_from_hf, bloom_config_to_hf
+from refimpl.checkpoints.clip_names import CLIP_NAMES
+from refimpl.checkpoints.clip_settings import clip_config_from_hf, clip_config_to_hf
 from refimpl.checkpoints.decoder_names import (
     BLOOM_NAMES,
     GPT_NEOX_NAMES,
@@ -77,6 +79,7 @@ FAMILIES = {
     },
     **{model_type: Family(names, gpt_config_from_hf, gpt_config_to_hf) for model_type, names in GPT_NAMES.items()},
     "longformer": Family(LONGFORMER_NAMES, longformer_config_from_hf, longformer_config_to_hf),
+    "clip": Family(CLIP_NAMES, clip_config_from_hf, clip_config_to_hf),
     "t5": Family(T5_NAMES, t5_config_from_hf, t5_config_to_hf),
     "llama": Family(LLAMA_NAMES, llama_config_from_hf, llama_config_to_hf),
     "mistral": Family(MISTRAL_NAMES, mistral_config_from_hf, mistral_config_to_hf),

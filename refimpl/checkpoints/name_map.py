@@ -52,7 +52,7 @@ class Row:
         tuple of int
             The shape of our array.
         """
-        if self.lifted:
+        if self.lifted or not self.shape:
             return self.shape[1:]
         first, *rest = (*self.shape[:-2], *self.shape[:-3:-1]) if self.transposed else self.shape
         return (len(self.theirs), first, *rest) if self.stacked else (len(self.theirs) * first, *rest)
@@ -90,8 +90,8 @@ class Row:
         list of array
             Theirs, in the order of `theirs`: views where a view can be.
         """
-        if self.lifted:
-            return [x[None]]
+        if self.lifted or not self.shape:
+            return [x[None] if self.lifted else x]
         n = x.shape[0] // len(self.theirs)
         parts = [x[i] if self.stacked else x[i * n : (i + 1) * n] for i in range(len(self.theirs))]
         return [self._turned(part, (QKV, self.n_head)) for part in parts]

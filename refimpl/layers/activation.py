@@ -1,6 +1,7 @@
 """Activations by the name that a model's configuration gives them."""
 
 from refimpl.layers.gelu import gelu, gelu_tanh
+from refimpl.layers.quick_gelu import quick_gelu
 from refimpl.layers.relu import relu
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.silu import silu
@@ -8,6 +9,7 @@ from refimpl.layers.tanh import tanh
 
 ACTIVATIONS = {
     "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, "sigmoid": sigmoid, "tanh": tanh,
+    "quick_gelu": quick_gelu,
 }  # fmt: skip
 
 
@@ -16,7 +18,7 @@ def activation_named(name):
 
     Parameters
     ----------
-    name : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}
+    name : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "quick_gelu"}
         Its name; ``"gelu"`` is the exact one, with erf, ``"silu"`` is also known as swish.
 
     Returns

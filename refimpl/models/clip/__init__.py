@@ -1,0 +1,1 @@
+"""CLIP: images and texts as vectors of one space."""

@@ -1,0 +1,123 @@
+"""The sizes and settings of a CLIP (Radford et al. 2021, arXiv:2103.00020, table 20)."""
+
+import math
+from dataclasses import dataclass
+
+ACTIVATIONS = ("quick_gelu", "gelu", "gelu_tanh", "relu")
+
+
+@dataclass(frozen=True)
+class TowerConfig:
+    """Sizes and settings of one of the two encoders.
+
+    Attributes
+    ----------
+    d_model : int
+        Width of the hidden states, a multiple of `n_head`.
+    n_head : int
+        Number of attention heads.
+    n_layer : int
+        Number of blocks.
+    d_ff : int
+        Width of the feed-forward layer.
+    norm_eps : float
+        Added to the variance inside every layer normalisation.
+    activation : {"quick_gelu", "gelu", "gelu_tanh", "relu"}
+        Of the feed-forward layer.
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive integer, `d_model` is no multiple of `n_head`, `norm_eps` is not a positive number,
+        or `activation` is unknown.
+    """
+
+    d_model: int
+    n_head: int
+    n_layer: int
+    d_ff: int
+    norm_eps: float = 1e-5
+    activation: str = "quick_gelu"
+
+    def __post_init__(self):
+        for name in ("d_model", "n_head", "n_layer", "d_ff"):
+            _check_size(name, getattr(self, name))
+        if self.d_model % self.n_head:
+            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        eps = self.norm_eps
+        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
+            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+
+
+@dataclass(frozen=True)
+class ClipConfig:
+    """Sizes and settings of a CLIP.
+
+    Attributes
+    ----------
+    text, image : TowerConfig
+        The two encoders.
+    vocab_size : int
+        Number of tokens.
+    n_position : int
+        The longest text.
+    image_size : int
+        Height and width of an image, a multiple of `patch_size`.
+    patch_size : int
+        Height and width of a patch.
+    n_channel : int
+        Number of colours.
+    d_shared : int
+        Size of the vectors of images and texts alike.
+    eos_id : int or None
+        The token that ends a text, and stands for it; None takes the largest id of a text for it, as the first
+        published configurations did.
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive integer, `image_size` is no multiple of `patch_size`, or `eos_id` is no token.
+
+    References
+    ----------
+    Radford et al. (2021), "Learning Transferable Visual Models From Natural Language Supervision", arXiv:2103.00020,
+    section 2.4.
+    """
+
+    text: TowerConfig
+    image: TowerConfig
+    vocab_size: int
+    n_position: int
+    image_size: int
+    patch_size: int
+    d_shared: int
+    n_channel: int = 3
+    eos_id: int | None = None
+
+    def __post_init__(self):
+        for name in ("vocab_size", "n_position", "image_size", "patch_size", "d_shared", "n_channel"):
+            _check_size(name, getattr(self, name))
+        if self.image_size % self.patch_size:
+            raise ValueError(f"image_size must be a multiple of patch_size = {self.patch_size}, got {self.image_size}")
+        if self.eos_id is not None:
+            _check_size("eos_id", self.eos_id, at_least=0)
+            if self.eos_id >= self.vocab_size:
+                raise ValueError(f"eos_id must be below vocab_size = {self.vocab_size}, got {self.eos_id}")
+
+    @property
+    def n_patch(self):
+        """Count the patches of an image.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
+        return (self.image_size // self.patch_size) * (self.image_size // self.patch_size)
+
+
+def _check_size(name, value, *, at_least=1):
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}")
