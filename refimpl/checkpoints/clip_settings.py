@@ -2,6 +2,7 @@
 
 from refimpl.checkpoints.errors import raise_faults, shown
 from refimpl.checkpoints.header import MOST_TENSORS
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.settings_map import is_integer, not_accepted, not_choices, not_numbers, not_sizes
 from refimpl.models.clip.config import ClipConfig, TowerConfig
 
@@ -14,7 +15,7 @@ TOWER = {
 TEXT = {"vocab_size": "vocab_size", "max_position_embeddings": "n_position"}
 IMAGE = {"image_size": "image_size", "patch_size": "patch_size", "num_channels": "n_channel"}
 LARGEST = {"num_hidden_layers": MOST_TENSORS // 32}  # a block has 16 tensors, and there are two encoders
-ACTIVATIONS = {"quick_gelu": "quick_gelu", "gelu": "gelu", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
+ACTIVATIONS = conventions("clip").activations
 OUR_ACTIVATIONS = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
 # As in `transformers`.
 DEFAULTS = {"layer_norm_eps": 1e-5, "hidden_act": "quick_gelu"}

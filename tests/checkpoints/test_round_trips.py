@@ -37,6 +37,8 @@ def inputs_of(model):
     inputs = {"input_ids": ids, "attention_mask": mask}
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids[:, :5]
+    if hasattr(model.config, "vision_config"):
+        inputs["pixel_values"] = torch.randn(2, 3, 6, 6, generator=generator, dtype=torch.float32).to(model.dtype)
     return inputs
 
 

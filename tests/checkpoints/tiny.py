@@ -48,6 +48,17 @@ TINY = {
         "vocab_size": 31, "d_model": 12, "d_kv": 5, "d_ff": 10, "num_layers": 2, "num_decoder_layers": 3,
         "num_heads": 3, "decoder_start_token_id": 0,
     },
+    "clip": {
+        "projection_dim": 7,
+        "text_config": {
+            "vocab_size": 31, "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 3,
+            "intermediate_size": 10, "max_position_embeddings": 13, "bos_token_id": 1, "eos_token_id": 2,
+        },
+        "vision_config": {
+            "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 14,
+            "image_size": 6, "patch_size": 2,
+        },
+    },
     "longformer": BERT | {"type_vocab_size": 1, "attention_window": 4},
 }  # fmt: skip
 
