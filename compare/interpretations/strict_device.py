@@ -70,6 +70,16 @@ class DeviceArray:
     def __float__(self):
         return float(self._content)
 
+    def tolist(self):
+        """Bring the numbers to the host, asked for in so many words.
+
+        Returns
+        -------
+        list or number
+            As Python holds them.
+        """
+        return self._content.tolist()
+
     def __getitem__(self, index):
         from compare.interpretations.strict_device_index import wrapped_index
 

@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass, replace
 
-from refimpl.arrays import array_namespace, asarray, check_setting, integer, number, widen
+from refimpl.arrays import array_namespace, check_setting, integer, number, widen
 from refimpl.generation.beam_group import Beam, Group, Rules, next_groups
 from refimpl.generation.constraints import Constraints
 from refimpl.generation.reader import last_logits, reader_of
@@ -86,7 +86,7 @@ def beam_search(
     another form).  Vijayakumar et al. (2016), "Diverse beam search", arXiv:1610.02424, algorithm 1 with the Hamming
     diversity of section 5.
     """
-    text = prompt(token_ids, mask)
+    xp, text = array_namespace(token_ids, mask), prompt(token_ids, mask)
     _check(n_beam, n_group, n_return, early_stopping)
     rules = Rules(n_beam // n_group, stop, stop.n_new(text.n_prompt), number("length_penalty", length_penalty),
                   early_stopping, number("diversity_penalty", diversity_penalty, at_least=0.0))  # fmt: skip
@@ -99,7 +99,7 @@ def beam_search(
         beams = [(i, beam) for i, of_prompt in enumerate(groups) for group in of_prompt for beam in group.running]
         if not beams:
             return _best(groups, n_return)
-        reader = reader.rows(asarray([beam.row for _, beam in beams], like=token_ids))
+        reader = reader.rows(xp.asarray([beam.row for _, beam in beams], dtype=xp.int64))
         now = _texts(text, beams)
         groups = _renumbered(groups)
 
@@ -126,8 +126,8 @@ def _scores(logits, now, stop, constraints):
 def _texts(text, beams):
     """Repeat each prompt as often as it has beams, and append what these have written."""
     xp = array_namespace(text.token_ids)
-    repeated = text.rows(asarray([i for i, _ in beams], like=text.token_ids))
-    new = asarray([beam.tokens for _, beam in beams], like=text.token_ids)
+    repeated = text.rows(xp.asarray([i for i, _ in beams], dtype=xp.int64))
+    new = xp.asarray([list(beam.tokens) for _, beam in beams], dtype=xp.int64)
     token_ids = xp.concatenate([repeated.token_ids, new], axis=1)
     mask = xp.concatenate([repeated.mask, xp.ones(new.shape, dtype=xp.bool_)], axis=1)
     return replace(repeated, token_ids=token_ids, mask=mask)

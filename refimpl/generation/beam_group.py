@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refimpl.arrays import array_namespace, asarray
+from refimpl.arrays import array_namespace
 from refimpl.generation.stop import Stop
 
 
@@ -95,30 +95,35 @@ def next_groups(groups, scores, rules):
     taken = Counter()  # what the beams of earlier groups took in this step
     later = []
     for group in groups:
-        stepped = _next_group(group, scores, rules, taken) if group.running else group
-        taken.update(beam.tokens[-1] for beam in stepped.running)
+        if not group.running:
+            later.append(group)
+            continue
+        stepped, alive = _next_group(group, scores, rules, taken)
+        taken.update(beam.tokens[-1] for beam in alive)
         later.append(stepped)
     return later
 
 
 def _next_group(group, scores, rules, taken):
+    """Find the group one token later, and its beams whose last token ends no text."""
     candidates = _best_continuations(group.running, scores, rules, taken)
-    ends = [len(beam.tokens) == rules.n_new or rules.stop.ends(beam.tokens) for beam in candidates]
-    running = [beam for beam, has_ended in zip(candidates, ends, strict=True) if not has_ended][: rules.n_beam]
+    is_last = len(group.running[0].tokens) + 1 == rules.n_new
+    ends = [rules.stop.ends(beam.tokens) for beam in candidates]
+    alive = [beam for beam, has_ended in zip(candidates, ends, strict=True) if not has_ended][: rules.n_beam]
     # Only the best candidates may end: those behind them are spares, for where the best do not go on.
     best = list(zip(candidates, ends, strict=True))[: rules.n_beam]
-    ended = [replace(beam, score=_penalised(beam.score, len(beam.tokens), rules)) for beam, has in best if has]
+    ended = [_penalised(beam, rules) for beam, has_ended in best if has_ended or is_last]
     finished = sorted((*group.finished, *ended), key=lambda beam: -beam.score)[: rules.n_beam]
-    is_done = running and len(finished) == rules.n_beam and _no_better(running[0], finished[-1], rules)
-    return Group(() if is_done else tuple(running), tuple(finished))
+    is_done = is_last or (alive and len(finished) == rules.n_beam and _no_better(alive[0], finished[-1], rules))
+    return Group(() if is_done else tuple(alive), tuple(finished)), alive
 
 
 def _best_continuations(running, scores, rules, taken):
     """Find the best candidates, so many that enough go on even if every beam's best is to end."""
     xp = array_namespace(scores)
     vocab_size = scores.shape[-1]
-    rows = asarray([beam.row for beam in running], like=scores)
-    so_far = asarray([beam.score for beam in running], dtype=scores.dtype, like=scores)
+    rows = xp.asarray([beam.row for beam in running], dtype=xp.int64)
+    so_far = xp.asarray([beam.score for beam in running], dtype=scores.dtype)
     after = scores[rows] + so_far[:, None]
     for token, n in taken.items():
         after = xp.where((xp.arange(vocab_size) == token)[None, :], after - n * rules.diversity_penalty, after)
@@ -139,8 +144,9 @@ def _no_better(running, worst, rules):
     if rules.early_stopping is True:
         return True
     at_best = rules.early_stopping == "never" and rules.length_penalty > 0.0
-    return _penalised(running.score, rules.n_new if at_best else len(running.tokens), rules) <= worst.score
+    n_new = rules.n_new if at_best else len(running.tokens)
+    return running.score / n_new**rules.length_penalty <= worst.score
 
 
-def _penalised(score, n_new, rules):
-    return score / n_new**rules.length_penalty
+def _penalised(beam, rules):
+    return replace(beam, score=beam.score / len(beam.tokens) ** rules.length_penalty)

@@ -1,6 +1,6 @@
 """Draw tokens: a distribution and one uniform number give one token, always the same."""
 
-from refimpl.arrays import array_namespace, asarray, check_setting, check_shape
+from refimpl.arrays import array_namespace, check_setting, check_shape
 
 
 def draw(probabilities, uniform):
@@ -62,7 +62,7 @@ def uniforms(source, n_batch, i, *, like):
     if hasattr(source, "random"):
         numbers = source.random(n_batch)
         xp = array_namespace(like)
-        return numbers if array_namespace(numbers) is xp else asarray(numbers, dtype=xp.float64, like=like)
+        return numbers if array_namespace(numbers) is xp else xp.asarray(numbers.tolist(), dtype=xp.float64)
     if not hasattr(source, "shape"):
         got = type(source).__name__
         raise TypeError(f"uniforms must come from a numpy.random.Generator or an array, got {got}")

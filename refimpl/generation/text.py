@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refimpl.arrays import array_namespace, asarray, check_boolean, check_setting, check_shape
+from refimpl.arrays import array_namespace, backend, check_boolean, check_setting, check_shape
 
 
 @dataclass(frozen=True)
@@ -151,5 +151,5 @@ def pad_left(prompts, *, pad_id=0, like=None):
     n_seq = max(map(len, prompts))
     token_ids = [[pad_id] * (n_seq - len(tokens)) + tokens for tokens in prompts]
     mask = [[False] * (n_seq - len(tokens)) + [True] * len(tokens) for tokens in prompts]
-    settings = {"like": like} if like is not None else {"backend_name": "numpy"}
-    return asarray(token_ids, **settings), asarray(mask, **settings)
+    xp = backend("numpy") if like is None else array_namespace(like)
+    return xp.asarray(token_ids, dtype=xp.int64), xp.asarray(mask, dtype=xp.bool_)

@@ -35,17 +35,17 @@ def diverse_beams(log_probabilities, prompt, n_new, eos, n_beam, n_group, penalt
                 for token, log_p in enumerate(log_probabilities([*prompt, *tokens])):
                     scores[(*tokens, token)] = so_far + log_p - penalty * chosen_before.count(token)
             ranked = sorted(scores, key=scores.get, reverse=True)[: 2 * size]
-            goes_on = [t for t in ranked if t[-1] != eos and length < n_new][:size]
+            goes_on = [t for t in ranked if t[-1] != eos][:size]
             for t in ranked[:size]:
                 if t[-1] == eos or length == n_new:
                     finished[g][t] = scores[t] / length**length_penalty
             finished[g] = dict(sorted(finished[g].items(), key=lambda item: -item[1])[:size])
-            running[g] = {t: scores[t] for t in goes_on}
-            if len(finished[g]) == size and goes_on:
+            running[g] = {t: scores[t] for t in goes_on} if length < n_new else {}
+            if len(finished[g]) == size and running[g]:
                 best = max(running[g].values()) / length**length_penalty
                 if best <= min(finished[g].values()):
                     running[g] = {}
-            chosen_before += [t[-1] for t in running[g]]
+            chosen_before += [t[-1] for t in goes_on]
     found = sorted(((score, list(t)) for group in finished for t, score in group.items()), key=lambda pair: -pair[0])
     return found[:n_beam]
 

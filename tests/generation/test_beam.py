@@ -95,16 +95,19 @@ def in_candidates(old, new):
     return in_group(_best_continuations=rewritten(beam_group._best_continuations, old, new))
 
 
-UPDATE = "taken.update(beam.tokens[-1] for beam in stepped.running)"
+UPDATE = "taken.update(beam.tokens[-1] for beam in alive)"
 WRONG = {
     "past of the wrong beams": rewritten(beam_search, "for _, beam in beams]", "for _, beam in beams[::-1]]"),
     "groups do not see each other": rewritten(
         beam_search, next_groups=rewritten(beam_group.next_groups, UPDATE, "pass")
     ),
+    "the last tokens may be alike": rewritten(
+        beam_search, next_groups=rewritten(beam_group.next_groups, UPDATE, UPDATE.replace("alive", "stepped.running"))
+    ),
     "every text may end": in_group("strict=True))[: rules.n_beam]", "strict=True))"),
     "beams start anew": in_candidates("scores[rows] + so_far[:, None]", "scores[rows]"),
     "no spare candidates": in_candidates("max(2, 1 + len(rules.stop.eos_ids))", "1"),
-    "no length penalty": in_group(_penalised=lambda score, n_new, rules: score),
+    "no length penalty": in_group(_penalised=lambda beam, rules: beam),
     "searches on": in_group(_no_better=lambda running, worst, rules: False),
 }
 
