@@ -21,7 +21,7 @@ DIVERSE = [
     {"num_beams": 6, "num_beam_groups": 3, "diversity_penalty": 2.0, "length_penalty": 0.0},
     {"num_beams": 3, "num_beam_groups": 3, "diversity_penalty": 5.0, "length_penalty": 2.0},
 ]
-CONTRASTIVE = [{"top_k": 3, "penalty_alpha": 0.3}, {"top_k": 4, "penalty_alpha": 0.6}, {"top_k": 6, "penalty_alpha": 0.9}]
+CONTRASTIVE = [{"top_k": k, "penalty_alpha": alpha} for k, alpha in ((3, 0.3), (4, 0.6), (6, 0.9))]
 KEYS = ["vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "bos_token_id", "eos_token_id", "pad_token_id"]
 
 

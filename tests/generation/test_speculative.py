@@ -92,7 +92,7 @@ def exact():
     return probabilities
 
 
-def statistic(of, n=1000):
+def statistic(of, n=500):
     probabilities, generator = exact(), np.random.default_rng(11)
     counts = dict.fromkeys(probabilities, 0)
     for _ in range(n):
