@@ -12,7 +12,7 @@ from tests.generation.peer import chi_square, quantile_of_chi_square
 from tests.generation.toy import Toy
 
 PROMPT = np.array([[3, 1, 2]])
-LARGE, SMALL = Toy(1, vocab_size=4, sharpness=0.8), Toy(2, vocab_size=4, sharpness=0.8)
+LARGE, SMALL = Toy(1, vocab_size=4, sharpness=0.8), Toy(2, vocab_size=4, sharpness=2.0)
 
 
 def test_what_is_accepted_and_what_replaces_the_rest_make_the_large_model(generator):
