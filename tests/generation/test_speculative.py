@@ -142,6 +142,6 @@ def test_bad_input_is_refused(prompt, n_draft, message):
 
 
 def test_numbers_may_be_given():
-    numbers = np.random.default_rng(3).random((1, 60))
+    numbers = np.random.default_rng(3).random((1, 100))
     texts = [last(speculative(LARGE.model(), SMALL.model(), PROMPT, numbers, n_draft=2)).written() for _ in range(2)]
     assert texts[0] == texts[1]
