@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer.exceptions
 
 from compare import __version__
+from compare.costs.command import cost
 from compare.folder.command import checkpoint, compare_folders, folders_among
 from compare.run.options import Dtype, limits_of
 from compare.run.plan import MEASURES, Request
@@ -31,6 +32,7 @@ Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
 
 app.command()(training)
 app.command()(checkpoint)
+app.command()(cost)
 
 
 class Terminated(KeyboardInterrupt):

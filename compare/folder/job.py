@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_ids
-from compare.folder.ours import KINDS
+from compare.folder.ours import KINDS, reads_two
 from compare.folder.tensors import differing_settings, differing_tensors
 from compare.folder.theirs import load_theirs
 from compare.folder.tokens import read_text
@@ -46,7 +46,7 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
         ids = read_text(folder, text, checkpoint.config) if text else None
     except CheckpointError as error:
         return {"refused": str(error)}
-    two = KINDS[checkpoint.model_type] == "encoder_decoder"
+    two = reads_two(checkpoint.model_type)
     ids = ids or draw_ids(checkpoint.config, n_seq=n_token, seed=seed, two=two)
     if two and "target_ids" not in ids:
         ids["target_ids"] = ids["token_ids"]

@@ -1,6 +1,7 @@
 """Our models by the name of their family, run so that every layer can be seen."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from compare.cases.bug import rewritten
 from compare.folder.watch import watched_causal_block, watched_embed, watched_stack, watching
@@ -14,6 +15,9 @@ from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.encoder_decoder.model import encoder_decoder
 from refimpl.models.gpt.heads import gpt_lm
 from refimpl.models.gpt.model import gpt
+from refimpl.models.t5.halves import t5_decoder, t5_encoder
+from refimpl.models.t5.heads import t5_lm
+from refimpl.models.t5.model import t5
 
 ENCODER = rewritten(encoder, stack=watched_stack)
 BERT = rewritten(bert, encoder=ENCODER)
@@ -25,6 +29,25 @@ DECODER_LM = rewritten(decoder_lm, decoder=DECODER)
 TRANSFORMER = rewritten(transformer, stack=watched_stack)
 ENCODER_DECODER = rewritten(encoder_decoder, transformer=TRANSFORMER)
 ENCODER_DECODER_LM = rewritten(encoder_decoder_lm, encoder_decoder=ENCODER_DECODER)
+T5_ENCODER = rewritten(t5_encoder, stack=watched_stack)
+T5 = rewritten(t5, t5_encoder=T5_ENCODER, t5_decoder=rewritten(t5_decoder, stack=watched_stack))
+T5_LM = rewritten(t5_lm, t5=T5)
+
+
+def reads_two(model_type):
+    """Tell whether a model reads a source and a target.
+
+    Parameters
+    ----------
+    model_type : str
+        Its family.
+
+    Returns
+    -------
+    bool
+        True for an encoder–decoder.
+    """
+    return KINDS[model_type] in ("encoder_decoder", "t5")
 
 
 @dataclass(frozen=True)
@@ -107,19 +130,20 @@ def _run_decoder(ids, params, config, groups):
     return [(states[config.n_layer], {})]
 
 
-def _run_encoder_decoder(ids, params, config, groups):
+def _run_encoder_decoder(ids, params, config, groups, *, model=ENCODER_DECODER, lm=ENCODER_DECODER_LM):
     if "head" in groups:
-        logits, _ = ENCODER_DECODER_LM(ids["token_ids"], ids["target_ids"], params, config=config)
+        logits, _ = lm(ids["token_ids"], ids["target_ids"], params, config=config)
         return [(None, {}), (None, {"logits": logits})]
-    states, _ = ENCODER_DECODER(ids["token_ids"], ids["target_ids"], params, config=config)
+    states, _ = model(ids["token_ids"], ids["target_ids"], params, config=config)
     return [(states[config.n_layer], {}), (states[-1], {})]
 
 
 RUNS = {
     "bert": _run_bert, "gpt": _run_gpt, "decoder": _run_decoder, "encoder_decoder": _run_encoder_decoder,
+    "t5": partial(_run_encoder_decoder, model=T5, lm=T5_LM),
 }  # fmt: skip
 KINDS = {
     "bert": "bert", "gpt2": "gpt", "openai-gpt": "gpt", "bart": "encoder_decoder", "marian": "encoder_decoder",
-    "pegasus": "encoder_decoder",
+    "pegasus": "encoder_decoder", "t5": "t5",
     **dict.fromkeys(("llama", "mistral", "mixtral", "qwen2_moe", "gpt_neox", "bloom"), "decoder"),
 }  # fmt: skip

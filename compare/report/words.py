@@ -123,7 +123,7 @@ def scaled(value, unit, base=1000):
     """
     if value is None:
         return ABSENT
-    prefixes = ["", "Ki", "Mi", "Gi", "Ti"] if base == 1024 else ["", "k", "M", "G", "T"]
+    prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"] if base == 1024 else ["", "k", "M", "G", "T", "P", "E"]
     power = 0
     while value >= base and power < len(prefixes) - 1:
         value, power = value / base, power + 1

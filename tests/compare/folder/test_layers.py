@@ -6,7 +6,7 @@ import torch
 
 from compare.folder.job import finding
 from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_ids
-from compare.folder.ours import KINDS
+from compare.folder.ours import KINDS, reads_two
 from compare.folder.theirs import load_theirs
 from refimpl.checkpoints import FAMILIES, load_folder
 from refimpl.positions.rotary_layout import half_to_interleaved
@@ -42,7 +42,7 @@ def compared(folder, class_name, dtype, spoil=None):
     if spoil:
         with torch.no_grad():
             spoil(model)
-    two = KINDS[checkpoint.model_type] == "encoder_decoder"
+    two = reads_two(checkpoint.model_type)
     return compare_layers(checkpoint, groups, model, draw_ids(checkpoint.config, n_seq=9, two=two), dtype)
 
 
@@ -55,7 +55,7 @@ def test_what_is_equal_passes_in_every_stage(name, class_name, dtype, folders):
     assert all(figures["passed"] for side in layers.reference.values() for figures in side.values())
     assert finding(dtype, layers.peer) == f"In {dtype} every stage is equal to rounding."
     n_layer = sum("layer" in stage for stage in layers.peer)
-    assert n_layer == (5 if KINDS[name] == "encoder_decoder" else 3)
+    assert n_layer == (5 if reads_two(name) else 3)
     assert any("embeddings" in stage for stage in layers.peer)
 
 

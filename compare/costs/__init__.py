@@ -1,0 +1,1 @@
+"""What models of published sizes cost: their own text, run on shape-only arrays."""
