@@ -13,7 +13,7 @@ import typer.exceptions
 from compare import __version__
 from compare.costs.command import cost
 from compare.folder.command import checkpoint, compare_folders, folders_among
-from compare.run.options import Dtype, limits_of
+from compare.run.options import Dtype, limits_of, usable_backend
 from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
 from compare.training.command import training
@@ -124,7 +124,7 @@ def run(
 
     names = [tuple(map(str, given or ())) for given in (cases, config, dtype, peer)]
     request = Request(
-        *names, tuple(map(str, measure or MEASURES)), profile, _usable_backend(backend), seed, tuple(plugin or ())
+        *names, tuple(map(str, measure or MEASURES)), profile, usable_backend(backend), seed, tuple(plugin or ())
     )
     limits = limits_of(request.backend, workers, time_limit, memory_limit)
     if folders := folders_among(request.cases):
@@ -156,17 +156,6 @@ def diff(
     changes = differences(*(_read_report(path) for path in (old, new)))
     print(render(changes), end="")
     return int(any(change.worse for change in changes))
-
-
-def _usable_backend(name):
-    from refimpl.arrays.backend import backend, default_backend
-
-    name = name or default_backend()
-    try:
-        backend(name)
-    except (ValueError, RuntimeError) as error:
-        raise Problem(error) from None
-    return name
 
 
 def _read_report(path):

@@ -13,8 +13,8 @@ HEADERS = (
 )  # fmt: skip
 LEGEND = (
     "Our own texts, run on arrays that have a shape and no values. forward, step: FLOP without and with the pullback. "
-    "kept: what is alive after the forward. peak: the most alive at once, gradients too, parameters not. At least: what "
-    "a roof of {flops} and {bandwidth} allows."
+    "kept: what is alive after the forward. peak: the most alive at once, gradients too, parameters not. At least: "
+    "what a roof of {flops} and {bandwidth} allows."
 )
 
 

@@ -1,5 +1,7 @@
 """Costs by length, as a picture."""
 
+from functools import partial
+
 from matplotlib.ticker import FuncFormatter
 
 from compare.costs.published import PUBLISHED
@@ -11,6 +13,10 @@ PANELS = (
     ("kept for the pullback", "B", lambda cost: cost.kept_bytes, 1024),
 )
 MARKERS = "osD^vP*X<>hdp"
+
+
+def _tick(value, place, *, unit, base):
+    return scaled(value, unit, base)
 
 
 def draw_costs(costs):
@@ -39,7 +45,7 @@ def draw_costs(costs):
                 )  # fmt: skip
             axes.set(xscale="log", yscale="log")
             axes.set_xticks(lengths, [str(n) for n in lengths])
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _, unit=unit, base=base: scaled(value, unit, base)))
+            axes.yaxis.set_major_formatter(FuncFormatter(partial(_tick, unit=unit, base=base)))
             axes.minorticks_off()
             axes.set_title(title, color=LIGHT.ink, fontsize=10)
             axes.set_xlabel("tokens", color=LIGHT.muted)

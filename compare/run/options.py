@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from compare.cases.case import DTYPES
 from compare.run.limits import Limits, share_of_memory
+from compare.run.problem import Problem
 
 Dtype = StrEnum("Dtype", [(name, name) for name in DTYPES])
 
@@ -31,3 +32,31 @@ def limits_of(backend, n_worker, seconds, memory_gib):
         return Limits(seconds)  # the driver of a GPU maps more than any limit allows
     memory_bytes = share_of_memory(n_worker) if memory_gib is None else int(memory_gib * 2**30)
     return Limits(seconds, memory_bytes)
+
+
+def usable_backend(name):
+    """Find the library that runs our side, and see that it can.
+
+    Parameters
+    ----------
+    name : str or None
+        What the user asked for; by default REFIMPL_BACKEND.
+
+    Returns
+    -------
+    str
+        Its name.
+
+    Raises
+    ------
+    Problem
+        If there is no such library, or no device for it.
+    """
+    from refimpl.arrays.backend import backend, default_backend
+
+    name = name or default_backend()
+    try:
+        backend(name)
+    except (ValueError, RuntimeError) as error:
+        raise Problem(error) from None
+    return name
