@@ -44,7 +44,8 @@ def router(x, noise, params, *, n_chosen, softmax_over="chosen"):
     Notes
     -----
     The softmax over the chosen is the softmax over all, divided by what the chosen have of it: Mixtral computes the
-    latter, as Qwen2Moe does with ``norm_topk_prob``.  The choice itself has no gradient.
+    latter, as Qwen2Moe does with ``norm_topk_prob``.  The choice itself has no gradient; so a single expert, which over
+    the chosen always has weight 1, is refused: the router would never learn.
 
     References
     ----------
@@ -55,6 +56,8 @@ def router(x, noise, params, *, n_chosen, softmax_over="chosen"):
     check_setting("softmax_over", softmax_over, softmax_over in SOFTMAX_OVER, f"one of {', '.join(SOFTMAX_OVER)}")
     logits, logits_pullback = noisy_logits(x, noise, params)
     integer("n_chosen", n_chosen, at_least=1, below=logits.shape[-1] + 1)
+    learns = n_chosen > 1 or softmax_over == "all"
+    check_setting("softmax_over", softmax_over, learns, "all, for the only one chosen has weight 1 and teaches nothing")
     chosen = largest(logits, n_chosen)
     probs, softmax_pullback = softmax(logits, mask=chosen if softmax_over == "chosen" else None)
     weights = xp.where(chosen, probs, 0.0)

@@ -38,7 +38,7 @@ def mixtral_config_from_hf(settings):
     own = {"num_key_value_heads": 8, "rms_norm_eps": 1e-5, **MIXTRAL}
     accepted = {"model_type": ("mixtral",), "layer_types": (None,), "attention_bias": (None, False)}
     given, ours = read_rotary_decoder(
-        settings, own=own, accepted=accepted, sizes=MIXTRAL, theta=1e6, more_faults=_too_many
+        settings, own=own, accepted=accepted, sizes=MIXTRAL, theta=1e6, more_faults=_not_chosen
     )
     experts = {"n_expert": given["num_local_experts"], "n_chosen": given["num_experts_per_tok"]}
     return mixtral_config(**ours, **experts, window=given.get("sliding_window"))
@@ -140,13 +140,16 @@ def qwen2_moe_config_to_hf(config, groups):
     }
 
 
-def _too_many(given):
+def _not_chosen(given):
     n_expert, n_chosen = given.get("num_local_experts", given.get("num_experts")), given["num_experts_per_tok"]
-    fits = n_chosen <= n_expert
-    return [] if fits else [f"num_experts_per_tok must be at most the number of experts, {n_expert}, got {n_chosen}"]
+    # Over the chosen, a single one has weight 1: its router does not learn.
+    least = 1 if given.get("norm_topk_prob") is False else 2
+    fits = least <= n_chosen <= n_expert
+    expected = f"from {least} to the number of experts, {n_expert}"
+    return [] if fits else [f"num_experts_per_tok must be an integer {expected}, got {n_chosen}"]
 
 
 def _not_layers(given):
     layers = given["mlp_only_layers"]
     fits = isinstance(layers, list) and all(is_integer(layer) for layer in layers)
-    return _too_many(given) + ([] if fits else [f"mlp_only_layers must be a list of layers, got {shown(layers)}"])
+    return _not_chosen(given) + ([] if fits else [f"mlp_only_layers must be a list of layers, got {shown(layers)}"])

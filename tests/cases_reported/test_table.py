@@ -25,6 +25,8 @@ TOUCHED = {
     "P4": "ALiBi slopes of 12 and of 8 heads",
     "P5": "the relative shift leaves junk after the diagonal unless it is masked",
     "P6": "sinusoidal: the exponent, and the two layouts",
+    "M1": "softmax, top-k, renormalise equals top-k, softmax",
+    "M2": "the balance loss is per layer; a single expert over the chosen is refused",
     "R1": "the GRU's reset before and after the product are two variants",
     "R2": "two biases against one: the sum matches, the gradients are the same",
     "R3": "every gate of the LSTM uses its own bias",

@@ -28,14 +28,16 @@ def expert_linear_calls(draw):
 def _routed(draw):
     """Tokens, noise, and a router whose bias says most of who is chosen."""
     n_batch, n_seq, d_model = draw(strategies.sizes(3, max_side=4))
-    n_expert = draw(st.integers(1, 4))
+    n_expert = draw(st.integers(2, 4))
     generator = draw(strategies.generators())
     x = generator.standard_normal((n_batch, n_seq, d_model))
     noise = 0.02 * generator.standard_normal((n_batch, n_seq, n_expert))
     params = {"weight": 0.02 * generator.standard_normal((n_expert, d_model)), "bias": _apart(generator, n_expert)}
     if draw(st.booleans()):
         params["noise.weight"] = generator.standard_normal((n_expert, d_model)) / d_model
-    settings = {"n_chosen": draw(st.integers(1, n_expert)), "softmax_over": draw(st.sampled_from(["all", "chosen"]))}
+    n_chosen = draw(st.integers(1, n_expert))
+    softmax_over = "all" if n_chosen == 1 else draw(st.sampled_from(["all", "chosen"]))
+    settings = {"n_chosen": n_chosen, "softmax_over": softmax_over}
     return x, noise, params, settings
 
 

@@ -25,7 +25,8 @@ def test_identical_experts_are_one_network(call):
     component = component_of(mixture_of_experts)
     kept = {key: value for key, value in call.params.items() if not key.startswith("shared.")}
     same = {key: x[:1] + 0.0 * x if key.startswith("experts.") else x for key, x in kept.items()}
-    alike = replace(call, params=same, settings=call.settings | {"softmax_over": "chosen", "capacity": None})
+    weighed = {"n_chosen": max(call.settings["n_chosen"], 2), "softmax_over": "chosen", "capacity": None}
+    alike = replace(call, params=same, settings=call.settings | weighed)
     (y, _), _ = component(alike)
     spreads, _ = spread_run(component, alike)
     network = gated_feed_forward if call.settings["gated"] else feed_forward
