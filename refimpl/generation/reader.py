@@ -37,21 +37,23 @@ class Model:
 
 
 def reorder_layers(cache, rows):
-    """Reorder a cache that is a tuple with one `KeyValueCache` per layer.
+    """Reorder a cache that is a tuple with one `KeyValueCache` per layer, or of tuples of them.
 
     Parameters
     ----------
-    cache : tuple of KeyValueCache
-        What the layers remember.
+    cache : tuple of (KeyValueCache or tuple)
+        What the layers remember; those of an encoder–decoder, of what they have written and of what they read.
     rows : array of int, shape (n_rows,)
         For every new row, the row whose past it takes.
 
     Returns
     -------
-    tuple of KeyValueCache
+    tuple of (KeyValueCache or tuple)
         What the layers remember of the new rows.
     """
-    return tuple(key_value.reorder(layer, rows) for layer in cache)
+    return tuple(
+        reorder_layers(layer, rows) if isinstance(layer, tuple) else key_value.reorder(layer, rows) for layer in cache
+    )
 
 
 def rewind_layers(cache, n):
