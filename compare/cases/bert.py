@@ -95,8 +95,8 @@ CASES = [
         # As in the case of layer_norm: PyTorch 2.13 on the CPU adds up the gradient of the norm's bias in 16 bits.
         sums_in_storage=("transformers",),
         bugs={
-            "segment ids ignored": rewritten(bert_embeddings, "embedding(segment_ids,", "embedding(0 * segment_ids,"),
-            "segments all 1": rewritten(bert_embeddings, "embedding(segment_ids,", "embedding(0 * segment_ids + 1,"),
+            "segment ids ignored": rewritten(bert_embeddings, "tokens, segment_ids,", "tokens, 0 * segment_ids,"),
+            "segments all 1": rewritten(bert_embeddings, "tokens, segment_ids,", "tokens, 0 * segment_ids + 1,"),
             "padding row trained": rewritten(bert_embeddings, "padding_id=config.pad_id", "padding_id=None"),
             "row 0 taken for padding": rewritten(bert_embeddings, "padding_id=config.pad_id", "padding_id=0"),
             "eps of the checkpoint ignored": rewritten(bert_embeddings, "eps=config.norm_eps", "eps=1e-5"),

@@ -156,8 +156,8 @@ def bert_shapes(config):
     Returns
     -------
     dict of dict
-        Shapes by key, in the groups ``embeddings.``, ``encoder.``, ``pooler.``, ``mlm.``, ``nsp.`` and
-        ``classifier.``; the keys within a group come without its name.
+        Shapes by key, in the groups ``embeddings.``, ``encoder.``, ``pooler.``, ``mlm.``, ``nsp.``, ``classifier.``
+        and ``qa.``; the keys within a group come without its name.
     """
     d = config.d_model
     tables = {"token": config.vocab_size, "segment": config.n_segment, "position": config.n_position}
@@ -171,6 +171,7 @@ def bert_shapes(config):
         "mlm.": {**head, "decoder.bias": (config.vocab_size,)},
         "nsp.": _all(linear_shapes(d, 2)),
         "classifier.": _all(linear_shapes(d, config.n_label)),
+        "qa.": _all(linear_shapes(d, 2)),
     }
 
 

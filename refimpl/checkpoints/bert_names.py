@@ -24,6 +24,8 @@ TABLE = [
     ("nsp", "nsp.bias", "cls.seq_relationship.bias", "2"),
     ("classifier", "classifier.weight", "classifier.weight", "n_label d_model"),
     ("classifier", "classifier.bias", "classifier.bias", "n_label"),
+    ("qa", "qa.weight", "qa_outputs.weight", "2 d_model"),
+    ("qa", "qa.bias", "qa_outputs.bias", "2"),
 ]
 
 # The same for one encoder block: ours under encoder.layers.{i}, theirs under encoder.layer.{i}
@@ -45,7 +47,7 @@ LAYER_TABLE = [
 
 BERT = conventions("bert")
 PREFIX = BERT.prefix  # in front of every name but those of the heads, in a model that has heads
-HEAD_NAMES = ("cls.", "classifier.")
+HEAD_NAMES = ("cls.", "classifier.", "qa_outputs.")
 TIED = BERT.tied_names
 
 # The class of `transformers` that has exactly these groups beside the encoder.
@@ -56,6 +58,8 @@ ARCHITECTURES = {
     frozenset({"pooler", "nsp"}): "BertForNextSentencePrediction",
     frozenset({"pooler", "mlm", "nsp"}): "BertForPreTraining",
     frozenset({"pooler", "classifier"}): "BertForSequenceClassification",
+    frozenset({"classifier"}): "BertForTokenClassification",
+    frozenset({"qa"}): "BertForQuestionAnswering",
 }
 
 
@@ -72,15 +76,34 @@ def bert_rows(config):
     list of Row
         One row for each of our parameters, those of every head included; their names are without prefix.
     """
-    lines = TABLE + [
-        ("encoder", f"encoder.layers.{i}.{ours}", _each(f"encoder.layer.{i}.", theirs), sizes)
-        for i in range(config.n_layer)
-        for ours, theirs, sizes in LAYER_TABLE
+    return rows_of(config, TABLE, LAYER_TABLE, "encoder.layer.{i}.")
+
+
+def rows_of(config, table, layer_table, layer):
+    """Fill a table of this form, as the relatives of BERT have, too.
+
+    Parameters
+    ----------
+    config : refimpl.models.bert_config.BertConfig
+        The sizes.
+    table : list of tuple
+        Group, our key, their names and the shape of each.
+    layer_table : list of tuple
+        The same for one block, without the group.
+    layer : str
+        What stands before their names in block ``{i}``.
+
+    Returns
+    -------
+    list of Row
+        One row for each of our parameters.
+    """
+    lines = table + [
+        ("encoder", f"encoder.layers.{i}.{ours}", _each(layer.format(i=i), theirs), sizes)
+        for i in range(config.n_block or config.n_layer)
+        for ours, theirs, sizes in layer_table
     ]
-    return [
-        Row(ours, tuple(theirs.split()), _shape(config, sizes), group)
-        for group, ours, theirs, sizes in lines
-    ]
+    return [Row(ours, tuple(theirs.split()), _shape(config, sizes), group) for group, ours, theirs, sizes in lines]
 
 
 def _each(prefix, names):

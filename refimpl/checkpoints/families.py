@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from refimpl.checkpoints.bert_names import BERT_NAMES
-from refimpl.checkpoints.bert_settings import bert_config_from_hf, bert_config_to_hf
+from refimpl.checkpoints.bert_settings import RELATIVES, config_from_hf, config_to_hf
 from refimpl.checkpoints.bloom_settings import bloom_config_from_hf, bloom_config_to_hf
 from refimpl.checkpoints.clip_names import CLIP_NAMES
 from refimpl.checkpoints.clip_settings import clip_config_from_hf, clip_config_to_hf
@@ -68,7 +67,14 @@ class Family:
 
 
 FAMILIES = {
-    "bert": Family(BERT_NAMES, bert_config_from_hf, bert_config_to_hf),
+    **{
+        model_type: Family(
+            kind.names,
+            partial(config_from_hf, model_type=model_type),
+            partial(config_to_hf, model_type=model_type),
+        )
+        for model_type, kind in RELATIVES.items()
+    },
     **{
         model_type: Family(
             encoder_decoder_names(model_type),

@@ -1,7 +1,6 @@
-"""Clusters of a vocabulary sorted by frequency: where each begins, and the projection of its own width."""
+"""Clusters of a vocabulary sorted by frequency: where each begins, and what their parameters must be."""
 
 from refimpl.arrays import check_params, check_setting, check_shape, integer
-from refimpl.layers.linear import linear
 
 
 def cluster_bounds(cutoffs, n_token):
@@ -92,30 +91,3 @@ def added(arrays):
     for other in others:
         total = total + other
     return total
-
-
-def project(x, params):
-    """Map by a matrix, where there is one.
-
-    Parameters
-    ----------
-    x : array, shape (..., d_in)
-        Feature vectors.
-    params : dict of array
-        ``weight`` (d_out, d_in), or nothing.
-
-    Returns
-    -------
-    y : array, shape (..., d_out)
-        ``x W'``, or x itself.
-    pullback : callable
-        Maps dy to ``(dx, dparams)``.
-    """
-    return linear(x, params) if params else _unchanged(x)
-
-
-def _unchanged(x):
-    def pullback(dy):
-        return dy, {}
-
-    return x, pullback

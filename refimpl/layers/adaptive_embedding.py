@@ -1,8 +1,9 @@
 """Adaptive embedding: frequent tokens have wide vectors, rare ones narrow (Baevski & Auli 2018, arXiv:1809.10853)."""
 
 from refimpl.arrays import add_prefix, array_namespace, check_floating, check_ids, merge, scope
-from refimpl.layers.adaptive_clusters import added, check_tables, project
+from refimpl.layers.adaptive_clusters import added, check_tables
 from refimpl.layers.embedding import embedding
+from refimpl.layers.project import project
 
 
 def adaptive_embedding(ids, params, *, cutoffs=()):

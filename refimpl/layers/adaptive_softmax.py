@@ -14,9 +14,10 @@ from refimpl.arrays import (
     scatter_add,
     scope,
 )
-from refimpl.layers.adaptive_clusters import added, check_tables, project
+from refimpl.layers.adaptive_clusters import added, check_tables
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.layers.linear import linear
+from refimpl.layers.project import project
 from refimpl.layers.softmax import log_softmax
 
 

@@ -14,11 +14,15 @@ from refimpl.arrays import (
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
+from refimpl.layers.project import project
 from refimpl.models.bert_config import BertConfig
 from refimpl.positions.learned import learned_positions
+from refimpl.positions.token_positions import positions_after_padding
 
 BACKBONE = ("embeddings.", "encoder.")
-EMBEDDING_KEYS = ("token.weight", "segment.weight", "position.weight", "norm.weight", "norm.bias")
+EMBEDDING_KEYS = ("token.weight", "position.weight", "norm.weight", "norm.bias")
+SEGMENT_KEYS = ("segment.weight",)
+PROJECTION_KEYS = ("projection.weight", "projection.bias")
 
 
 def bert_embeddings(token_ids, segment_ids, params, *, config):
@@ -28,10 +32,11 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
     ----------
     token_ids : array of int, shape (n_batch, n_seq)
         Tokens, in [0, config.vocab_size).
-    segment_ids : array of int, shape (n_batch, n_seq)
-        Segments (``token_type_ids``), in [0, config.n_segment).
+    segment_ids : array of int, shape (n_batch, n_seq), or None
+        Segments (``token_type_ids``), in [0, config.n_segment); None where there are none.
     params : dict of array
-        ``token.weight``, ``segment.weight``, ``position.weight``, ``norm.weight``, ``norm.bias``.
+        ``token.weight``, ``segment.weight``, ``position.weight``, ``norm.weight``, ``norm.bias``; without segments
+        where ``config.n_segment`` is 0, and with ``projection.*`` (see `linear`) where ``config.d_embed`` is not.
     config : BertConfig
         The model's sizes and settings.
 
@@ -49,35 +54,57 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
 
     Notes
     -----
-    The row of ``config.pad_id`` gets no gradient, as in `transformers`.
+    The row of ``config.pad_id`` gets no gradient, as in `transformers`; neither does the position of padding, where it
+    has one of its own (``config.positions_after_padding``).
 
     References
     ----------
     Devlin et al. (2018), "BERT", arXiv:1810.04805, figure 2.
     """
     array_namespace(token_ids, segment_ids, params)
-    check_params(params, EMBEDDING_KEYS)
-    check_setting("config", config, isinstance(config, BertConfig), "a BertConfig")
-    check_floating(params=params)
-    check_shape("token_ids", token_ids, (None, None))
-    check_shape("segment_ids", segment_ids, token_ids.shape)
+    _check(token_ids, segment_ids, params, config)
     tokens, token_pullback = embedding(token_ids, scope(params, "token."), padding_id=config.pad_id)
-    segments, segment_pullback = embedding(segment_ids, scope(params, "segment."))
-    placed, position_pullback = learned_positions(tokens + segments, scope(params, "position."))
-    y, norm_pullback = layer_norm(placed, scope(params, "norm."), eps=config.norm_eps)
+    told, segment_pullback = _plus_segments(tokens, segment_ids, scope(params, "segment."))
+    placed, position_pullback = _plus_positions(told, token_ids, scope(params, "position."), config)
+    normed, norm_pullback = layer_norm(placed, scope(params, "norm."), eps=config.norm_eps)
+    y, projection_pullback = project(normed, scope(params, "projection."))
 
     def pullback(dy):
-        dplaced, dnorm = norm_pullback(dy)
-        dsum, dposition = position_pullback(dplaced)
-        (dsegment,) = segment_pullback(dsum)
-        (dtoken,) = token_pullback(dsum)
+        dnormed, dprojection = projection_pullback(dy)
+        dplaced, dnorm = norm_pullback(dnormed)
+        dtold, dposition = position_pullback(dplaced)
+        dtokens, dsegment = segment_pullback(dtold)
+        (dtoken,) = token_pullback(dtokens)
         dparams = merge(
             add_prefix("token.", dtoken),
             add_prefix("segment.", dsegment),
             add_prefix("position.", dposition),
             add_prefix("norm.", dnorm),
+            add_prefix("projection.", dprojection),
         )
         return ({key: dparams[key] for key in params},)
+
+    return y, pullback
+
+
+def _plus_segments(x, segment_ids, params):
+    return _plus_rows(x, segment_ids, params) if params else project(x, {})
+
+
+def _plus_positions(x, token_ids, params, config):
+    if not config.positions_after_padding:
+        return learned_positions(x, params)
+    places = positions_after_padding(token_ids != config.pad_id, pad_id=config.pad_id)
+    return _plus_rows(x, places, params, padding_id=config.pad_id)
+
+
+def _plus_rows(x, ids, params, padding_id=None):
+    rows, rows_pullback = embedding(ids, params, padding_id=padding_id)
+    y = x + rows
+
+    def pullback(dy):
+        (dparams,) = rows_pullback(dy)
+        return dy, dparams
 
     return y, pullback
 
@@ -89,10 +116,11 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
     ----------
     token_ids : array of int, shape (n_batch, n_seq)
         Tokens, in [0, config.vocab_size).
-    segment_ids : array of int, shape (n_batch, n_seq)
-        Segments (``token_type_ids``), in [0, config.n_segment).
+    segment_ids : array of int, shape (n_batch, n_seq), or None
+        Segments (``token_type_ids``), in [0, config.n_segment); None where there are none.
     params : dict of array
-        ``embeddings.*`` (see `bert_embeddings`) and ``encoder.layers.{i}.*`` (see `post_norm_block`).
+        ``embeddings.*`` (see `bert_embeddings`) and ``encoder.layers.{i}.*`` (see `post_norm_block`), of as many
+        blocks as ``config.n_block`` says.
     config : BertConfig
         The model's sizes and settings.
     mask : array of bool, broadcasts to (n_batch, n_head, n_seq, n_seq), optional
@@ -122,7 +150,7 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
     )
     states, encoder_pullback = encoder(
         embedded,
-        scope(params, "encoder."),
+        _of_layers(scope(params, "encoder."), config),
         n_layer=config.n_layer,
         n_head=config.n_head,
         activation=config.activation,
@@ -134,7 +162,40 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
         dembedded_here, *dstates = dy
         dembedded, dencoder = encoder_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
-        dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dencoder))
+        dblocks = _of_blocks(dencoder, config)
+        dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dblocks))
         return ({key: dparams[key] for key in params},)
 
     return (embedded, *states), pullback
+
+
+def _of_layers(params, config):
+    """Give every layer the parameters of its block."""
+    n_block = config.n_block or config.n_layer
+    check_scopes(params, [f"layers.{i}." for i in range(n_block)])
+    return {
+        f"layers.{i}.{key}": x
+        for i in range(config.n_layer)
+        for key, x in scope(params, f"layers.{config.block_of(i)}.").items()
+    }
+
+
+def _of_blocks(dparams, config):
+    """Add up what the layers of each block receive."""
+    total = {}
+    for i in range(config.n_layer):
+        dblock = add_prefix(f"layers.{config.block_of(i)}.", scope(dparams, f"layers.{i}."))
+        total = {**total, **{key: add_gradients(total.get(key), d) for key, d in dblock.items()}}
+    return total
+
+
+def _check(token_ids, segment_ids, params, config):
+    check_setting("config", config, isinstance(config, BertConfig), "a BertConfig")
+    segments = SEGMENT_KEYS if config.n_segment else ()
+    check_params(params, [*EMBEDDING_KEYS, *segments, *(PROJECTION_KEYS if config.d_embed else ())])
+    check_floating(params=params)
+    check_shape("token_ids", token_ids, (None, None))
+    if config.n_segment:
+        check_shape("segment_ids", segment_ids, token_ids.shape)
+    else:
+        check_setting("segment_ids", segment_ids, segment_ids is None, "None: this model knows no segments")

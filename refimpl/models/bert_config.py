@@ -4,6 +4,13 @@ import math
 from dataclasses import dataclass, fields
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
+CHOICES = {
+    "activation": ACTIVATIONS,
+    "pooler_activation": ("tanh", "relu"),
+    "head_activation": ("", *ACTIVATIONS),
+    "positions_after_padding": (False, True),
+}
+MAY_BE_0 = ("n_segment", "pad_id", "d_embed", "n_block")
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class BertConfig:
     n_position : int
         Number of learned positions, the longest sequence the model reads.
     n_segment : int
-        Number of segments (2: sentence A and sentence B).
+        Number of segments (2: sentence A and sentence B; 0: the model knows none, as DistilBERT).
     d_model : int
         Width of the hidden states, a multiple of `n_head`.
     n_head : int
@@ -34,6 +41,16 @@ class BertConfig:
         Number of classes of the sequence classification head.
     pad_id : int
         Token that pads a short sequence.
+    d_embed : int
+        Width of the embeddings where they are mapped to `d_model` (ALBERT); 0 where they have it already.
+    n_block : int
+        Number of blocks with parameters of their own, which the layers share in turn (ALBERT); 0 for `n_layer`.
+    positions_after_padding : bool
+        Whether tokens are counted from ``pad_id + 1``, and padding has position `pad_id` (RoBERTa).
+    pooler_activation : {"tanh", "relu"}
+        Of the pooler ("relu" in DistilBERT).
+    head_activation : {"", "gelu", "gelu_tanh", "relu"}
+        Of the masked-token head, where it is not `activation`: always "gelu" in RoBERTa.
 
     Raises
     ------
@@ -62,20 +79,44 @@ class BertConfig:
     activation: str = "gelu"
     n_label: int = 2
     pad_id: int = 0
+    d_embed: int = 0
+    n_block: int = 0
+    positions_after_padding: bool = False
+    pooler_activation: str = "tanh"
+    head_activation: str = ""
 
     def __post_init__(self):
         for field in fields(self):
             if field.type is int:
-                _check_int(field.name, getattr(self, field.name), at_least=0 if field.name == "pad_id" else 1)
+                _check_int(field.name, getattr(self, field.name), at_least=0 if field.name in MAY_BE_0 else 1)
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
         eps = self.norm_eps
         if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
             raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                known = ", ".join(map(str, choices))
+                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
         if self.pad_id >= self.vocab_size:
             raise ValueError(f"pad_id must be below vocab_size = {self.vocab_size}, got {self.pad_id}")
+        if self.n_block > self.n_layer:
+            raise ValueError(f"n_block must be at most n_layer = {self.n_layer}, got {self.n_block}")
+
+    def block_of(self, layer):
+        """Say which block a layer runs.
+
+        Parameters
+        ----------
+        layer : int
+            The layer.
+
+        Returns
+        -------
+        int
+            The layer itself, or the block that it shares with its neighbours.
+        """
+        return layer * (self.n_block or self.n_layer) // self.n_layer
 
 
 def _check_int(name, value, *, at_least):

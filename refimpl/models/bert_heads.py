@@ -13,14 +13,13 @@ from refimpl.arrays import (
 from refimpl.layers.activation import activation_named
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
-from refimpl.layers.tanh import tanh
 from refimpl.models.bert import BACKBONE, bert
 
 TOKEN_TABLE = "embeddings.token.weight"
 MLM_KEYS = ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "decoder.bias")
 
 
-def pooler(x, params):
+def pooler(x, params, *, activation="tanh"):
     """Sum up a sequence in one vector: the first token's, mapped and squashed.
 
     Parameters
@@ -29,6 +28,8 @@ def pooler(x, params):
         The last hidden states.
     params : dict of array
         ``weight`` (d_model, d_model) and ``bias`` (d_model,).
+    activation : str, optional
+        What squashes; DistilBERT, where it belongs to the head of classification, has "relu".
 
     Returns
     -------
@@ -41,10 +42,10 @@ def pooler(x, params):
     check_shape("x", x, (None, None, None))
     check_setting("n_seq", x.shape[1], x.shape[1] > 0, "at least 1")
     mapped, linear_pullback = linear(x[:, 0], params)
-    y, tanh_pullback = tanh(mapped)
+    y, bend_pullback = activation_named(activation)(mapped)
 
     def pullback(dy):
-        (dmapped,) = tanh_pullback(dy)
+        (dmapped,) = bend_pullback(dy)
         dfirst, dparams = linear_pullback(dmapped)
         dx = xp.pad(dfirst[:, None], ((0, 0), (0, x.shape[1] - 1), (0, 0)), mode="constant")
         return dx, dparams
@@ -123,12 +124,12 @@ def bert_for_pretraining(token_ids, segment_ids, params, *, config, mask=None):
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 3.1.
     """
     head_keys = [f"mlm.{key}" for key in MLM_KEYS] + ["pooler.weight", "pooler.bias", "nsp.weight", "nsp.bias"]
-    backbone = _backbone(params, head_keys)
+    backbone = backbone_of(params, head_keys)
     states, bert_pullback = bert(token_ids, segment_ids, backbone, config=config, mask=mask)
     head_params = {**scope(params, "mlm."), "decoder.weight": params[TOKEN_TABLE]}
-    settings = {"activation": config.activation, "eps": config.norm_eps}
+    settings = {"activation": config.head_activation or config.activation, "eps": config.norm_eps}
     token_logits, mlm_pullback = masked_token_head(states[-1], head_params, **settings)
-    pooled, pooler_pullback = pooler(states[-1], scope(params, "pooler."))
+    pooled, pooler_pullback = pooler(states[-1], scope(params, "pooler."), activation=config.pooler_activation)
     next_logits, nsp_pullback = linear(pooled, scope(params, "nsp."))
 
     def pullback(dy):
@@ -171,9 +172,9 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
     ----------
     Devlin et al. (2018), "BERT", arXiv:1810.04805, section 4.1.
     """
-    backbone = _backbone(params, ["pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"])
+    backbone = backbone_of(params, ["pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"])
     states, bert_pullback = bert(token_ids, segment_ids, backbone, config=config, mask=mask)
-    pooled, pooler_pullback = pooler(states[-1], scope(params, "pooler."))
+    pooled, pooler_pullback = pooler(states[-1], scope(params, "pooler."), activation=config.pooler_activation)
     y, classifier_pullback = linear(pooled, scope(params, "classifier."))
 
     def pullback(dy):
@@ -187,7 +188,26 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
     return y, pullback
 
 
-def _backbone(params, head_keys):
+def backbone_of(params, head_keys):
+    """Take the parameters of `bert` from those of a model with heads.
+
+    Parameters
+    ----------
+    params : dict of array
+        All parameters.
+    head_keys : sequence of str
+        Those of the heads, all of which must be there.
+
+    Returns
+    -------
+    dict of array
+        Those of the backbone.
+
+    Raises
+    ------
+    ValueError
+        If a key is missing or unknown.
+    """
     check_scopes(params, (*BACKBONE, *head_keys))
     backbone = {key: value for key, value in params.items() if key.startswith(BACKBONE)}
     check_params({key: value for key, value in params.items() if key not in backbone}, head_keys)

@@ -34,3 +34,32 @@ def token_positions(is_token):
     check_rank("is_token", is_token, 1)
     counted = xp.cumsum(is_token.astype(xp.int64), axis=-1)
     return xp.where(counted > 0, counted - 1, 0)
+
+
+def positions_after_padding(is_token, *, pad_id):
+    """Count the tokens of every row from the row of the table that comes after padding's, as RoBERTa does.
+
+    Parameters
+    ----------
+    is_token : array of bool, shape (..., n_seq)
+        True for tokens, False for padding.
+    pad_id : int
+        The position of padding.
+
+    Returns
+    -------
+    array of int, shape (..., n_seq)
+        ``pad_id + 1, pad_id + 2, …`` for the tokens of every row, `pad_id` for padding, wherever it stands.
+
+    Raises
+    ------
+    ValueError
+        If `is_token` has no axis.
+    TypeError
+        If `is_token` is not boolean.
+    """
+    xp = array_namespace(is_token)
+    check_boolean(is_token=is_token)
+    check_rank("is_token", is_token, 1)
+    counted = xp.cumsum(is_token.astype(xp.int64), axis=-1)
+    return xp.where(is_token, counted, 0) + pad_id

@@ -1,12 +1,13 @@
 import pytest
 import torch
 from transformers import BertConfig as HfConfig
-from transformers import BertForPreTraining, BertForSequenceClassification, BertModel
+from transformers import BertForPreTraining, BertForQuestionAnswering, BertForSequenceClassification, BertModel
 
 from refimpl.checkpoints.bert_names import BERT_NAMES, PREFIX, TIED, bert_rows
 from refimpl.checkpoints.bert_settings import bert_config_from_hf
 from refimpl.models.bert_config import BertConfig
 
+CLASSES = (BertForPreTraining, BertForSequenceClassification, BertForQuestionAnswering)
 SIZES = {"vocab_size": 31, "d_model": 12, "n_head": 4, "n_layer": 3, "d_ff": 20}
 CONFIG = BertConfig(**SIZES, n_position=11, n_segment=3, n_label=5)
 
@@ -19,7 +20,7 @@ def shapes():
         max_position_embeddings=11, type_vocab_size=3, num_labels=5,
     )
     with torch.device("meta"):
-        states = [cls(config).state_dict() for cls in (BertForPreTraining, BertForSequenceClassification)]
+        states = [cls(config).state_dict() for cls in CLASSES]
     merged = {name: tuple(tensor.shape) for state in states for name, tensor in state.items()}
     return {name: shape for name, shape in merged.items() if name not in TIED}
 
