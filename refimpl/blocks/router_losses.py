@@ -13,8 +13,8 @@ def load_balance_loss(logits, *, n_chosen, is_token=None):
     Parameters
     ----------
     logits : array, shape (..., n_expert)
-        What the router of a layer says.  A model has the mean over its layers; where they are stacked instead, one layer
-        may make up for another.
+        What the router of a layer says.  A model has the mean over its layers; where they are stacked instead, one
+        layer may make up for another.
     n_chosen : int
         How many experts a token goes to.
     is_token : array of bool, shape (...), optional
