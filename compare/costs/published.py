@@ -3,14 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 
 from compare.interpretations import cost
 from refimpl.checkpoints.bert_names import bert_rows
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
 from refimpl.checkpoints.gpt_names import gpt_rows
+from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
 from refimpl.models.bert_config import BertConfig
 from refimpl.models.bert_heads import bert_for_pretraining
+from refimpl.models.decoder.config import decoder_shapes
+from refimpl.models.decoder.families import bloom_config, gpt_neox_config, llama_config, mixtral_config
+from refimpl.models.decoder.lm import decoder_lm
+from refimpl.models.decoder.mixture import Mixture
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.gpt.config import GptConfig
@@ -90,6 +96,21 @@ def _transformer(title, said, d_model, n_head, d_ff):
     return Published(title, said, encoder_decoder_lm, config, rows, partial(_ids, n=2), 1024)
 
 
+def _evenly(token_ids, params, *, config):
+    """Give all experts the same to do: what routers are trained for, and what shapes can tell."""
+    n_seq = token_ids.shape[1]
+    feeds = tuple(
+        replace(feed, capacity=ceil(feed.n_chosen * n_seq / feed.n_expert)) if isinstance(feed, Mixture) else feed
+        for feed in config.feeds
+    )
+    return decoder_lm(token_ids, params, config=replace(config, feeds=feeds))
+
+
+def _decoder(title, said, config, longest):
+    rows = tuple(Row(key, (key,), shape, "") for key, shape in decoder_shapes(config).items())
+    return Published(title, said, _evenly, config, rows, _ids, longest)
+
+
 def _transformer_xl(title, said, n_memory, **sizes):
     config = TransformerXLConfig(267735, (20000, 40000, 200000), n_memory=n_memory, **sizes)
 
@@ -101,6 +122,9 @@ def _transformer_xl(title, said, n_memory, **sizes):
 
 
 GPT3 = _gpt("GPT-3", "175 B (Brown 2020, table 2.1)", 12288, 96, 96, 2048)
+LLAMA = {"vocab_size": 32000, "d_model": 4096, "n_layer": 32, "n_head": 32}
+NEOX = {"vocab_size": 50432, "d_model": 6144, "n_layer": 44, "n_head": 64, "d_ff": 24576, "d_rotary": 24}
+BLOOM = {"vocab_size": 250880, "d_model": 14336, "n_layer": 70, "n_head": 112}
 XL_BASE = {"d_model": 410, "d_embed": 410, "n_head": 10, "d_head": 41, "n_layer": 16, "d_ff": 2100}
 XL_LARGE = {"d_model": 1024, "d_embed": 1024, "n_head": 16, "d_head": 64, "n_layer": 18, "d_ff": 4096, "div_val": 4}
 
@@ -118,6 +142,17 @@ PUBLISHED = {
     "gpt-3-banded": replace(
         GPT3, title="GPT-3, every second layer in bands of 256", said="175 B", config=replace(GPT3.config, window=256)
     ),
+    "llama-7b": _decoder(
+        "Llama 7B", "6.7 B (Touvron 2023, table 2)", llama_config(**LLAMA, d_ff=11008), 2048
+    ),
+    "mixtral-8x7b": _decoder(
+        "Mixtral 8x7B",
+        "47 B, of which 13 B for a token (Jiang 2024, section 3)",
+        mixtral_config(**LLAMA, n_kv_head=8, d_ff=14336, n_expert=8, n_chosen=2),
+        32768,
+    ),
+    "gpt-neox-20b": _decoder("GPT-NeoX-20B", "20 B (Black 2022, table 1)", gpt_neox_config(**NEOX), 2048),
+    "bloom": _decoder("Bloom", "176 B (Le Scao 2022, table 3)", bloom_config(**BLOOM), 2048),
     "transformer-xl": _transformer_xl("Transformer-XL", "151 M (Dai 2019, table 1)", 150, **XL_BASE),
     "transformer-xl-large": _transformer_xl(
         "Transformer-XL large", "257 M (Dai 2019, table 1; its checkpoint has 285 M)", 384, **XL_LARGE

@@ -25,6 +25,8 @@ class Mixture:
         Of the router.
     d_shared : int or None
         Width of an expert for all, which a token asks for by a sigmoid; by default there is none.
+    capacity : int or None
+        How many tokens of a sequence an expert takes; by default as many as come.
     """
 
     n_expert: int
@@ -33,11 +35,12 @@ class Mixture:
     activation: str = "silu"
     softmax_over: str = "chosen"
     d_shared: int | None = None
+    capacity: int | None = None
 
     def __call__(self, x, params):
         """Send tokens to experts, and tell the logits of the router."""
-        settings = {"n_chosen": self.n_chosen, "softmax_over": self.softmax_over, "activation": self.activation}
-        return mixture_of_experts(x, None, params, **settings)
+        routing = {"n_chosen": self.n_chosen, "softmax_over": self.softmax_over, "capacity": self.capacity}
+        return mixture_of_experts(x, None, params, **routing, activation=self.activation)
 
     def shapes(self, d_model):
         """List the shapes of the parameters.

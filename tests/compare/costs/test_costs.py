@@ -14,7 +14,8 @@ from compare.costs.table import cost_of, costs_of
 # From the checkpoints of these sizes, head and pooler included where there is one.
 KNOWN = {
     "bert-base": 110_106_428, "bert-large": 336_226_108, "gpt-1": 116_534_784, "gpt-2": 124_439_808,
-    "gpt-2-medium": 354_823_168, "gpt-2-large": 774_030_080, "gpt-2-xl": 1_557_611_200,
+    "gpt-2-medium": 354_823_168, "gpt-2-large": 774_030_080, "gpt-2-xl": 1_557_611_200, "llama-7b": 6_738_415_616,
+    "mixtral-8x7b": 46_702_792_704, "gpt-neox-20b": 20_554_567_680, "bloom": 176_247_271_424,
 }  # fmt: skip
 
 
@@ -37,6 +38,14 @@ def test_gpt3_has_175_billion_parameters_and_allocates_nothing():
     products = 2 * n_weight * n_seq + 4 * n_layer * n_seq**2 * d_model
     assert products < found.forward_flops < 1.01 * products
     assert 3 * products < found.step_flops < 3.03 * products
+
+
+def test_a_mixture_has_the_parameters_of_all_experts_and_costs_what_two_of_eight_do():
+    mixture = cost_of("mixtral-8x7b", n_seq=1024)
+    # 13 B parameters count for a token (Jiang et al. 2024, section 3), embeddings but not their lookup among them.
+    n_used = mixture.forward_flops / 2 / 1024
+    assert 12.6e9 < n_used < 13.2e9
+    assert mixture.n_param > 3.5 * n_used
 
 
 def test_banded_layers_keep_less():
