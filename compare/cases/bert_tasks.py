@@ -1,5 +1,7 @@
 """The heads with which BERT is fine-tuned, against `transformers` and PyTorch's functions."""
 
+from dataclasses import replace
+
 import torch
 
 from compare.cases.bert import bert_params, configs, draw_ids
@@ -57,7 +59,7 @@ def _inputs_of(*groups):
     return inputs
 
 
-def model_case(reference, title, groups, class_name, outputs, bugs, names=("y",)):
+def model_case(reference, title, groups, class_name, outputs, bugs, names=("y",), **changes):
     return Case(
         name=reference.__name__,
         section="models",
@@ -65,12 +67,17 @@ def model_case(reference, title, groups, class_name, outputs, bugs, names=("y",)
         reference=reference,
         inputs=_inputs_of(*groups),
         outputs=names,
-        configs=tuple(config for config in configs(wide=64) if config.name in ("padded", "tanh")),
+        configs=tuple(_changed(config, changes) for config in configs(wide=64) if config.name in ("padded", "tanh")),
         dtypes=("float64", "float32"),
         peers={"transformers": peer(class_name, "bert", *outputs)},
         coarse_erf=("transformers",),
         bugs=bugs,
     )
+
+
+def _changed(config, changes):
+    changed = {"config": replace(config.sizes["config"], **changes)}
+    return replace(config, sizes={**config.sizes, **changed}, settings={**config.settings, **changed})
 
 
 CASES = [
@@ -142,6 +149,7 @@ CASES = [
             ),
         },
         names=("start", "end"),
+        n_label=2,
     ),
     model_case(
         bert_for_masked_lm, "BERT for masked tokens", ("mlm",), "BertForMaskedLM", ("logits",),

@@ -24,8 +24,9 @@ TABLE = [
     ("nsp", "nsp.bias", "cls.seq_relationship.bias", "2"),
     ("classifier", "classifier.weight", "classifier.weight", "n_label d_model"),
     ("classifier", "classifier.bias", "classifier.bias", "n_label"),
-    ("qa", "qa.weight", "qa_outputs.weight", "2 d_model"),
-    ("qa", "qa.bias", "qa_outputs.bias", "2"),
+    # Two labels, first and last, where it is to find answers; `transformers` saves any number.
+    ("qa", "qa.weight", "qa_outputs.weight", "n_label d_model"),
+    ("qa", "qa.bias", "qa_outputs.bias", "n_label"),
 ]
 
 # The same for one encoder block: ours under encoder.layers.{i}, theirs under encoder.layer.{i}

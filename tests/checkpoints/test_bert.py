@@ -26,6 +26,8 @@ CLASSES = [
     "BertForNextSentencePrediction",
     "BertForPreTraining",
     "BertForSequenceClassification",
+    "BertForTokenClassification",
+    "BertForQuestionAnswering",
 ]
 
 
