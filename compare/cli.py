@@ -13,6 +13,7 @@ import typer.exceptions
 from compare import __version__
 from compare.costs.command import cost
 from compare.folder.command import checkpoint, compare_folders, folders_among
+from compare.look.command import look
 from compare.run.options import Dtype, limits_of, usable_backend
 from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
@@ -33,6 +34,7 @@ Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
 app.command()(training)
 app.command()(checkpoint)
 app.command()(cost)
+app.command()(look)
 
 
 class Terminated(KeyboardInterrupt):
