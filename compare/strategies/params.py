@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from hypothesis import strategies as st
 
 from compare.strategies.arrays import generators
@@ -28,7 +29,7 @@ def params(draw, required, optional=None):
     there = {key: shape for key, shape in (optional or {}).items() if draw(st.booleans())}
     generator = draw(generators())
     return {
-        key: generator.standard_normal(shape) / (math.sqrt(max(shape[1], 1)) if len(shape) == 2 else 1.0)
+        key: np.asarray(generator.standard_normal(shape) / (math.sqrt(max(shape[1], 1)) if len(shape) == 2 else 1.0))
         for key, shape in {**required, **there}.items()
     }
 

@@ -42,7 +42,7 @@ def _wrong_shapes(call):
     for name, x in leaves.items():
         if name.startswith("params."):
             key = name.split(".")[-1]
-            wider = np.concatenate([x, x[..., :1]], axis=-1)
+            wider = np.concatenate([x, x[..., :1]], axis=-1) if x.ndim else np.stack([x, x])
             yield ValueError, [key, "must", "got"], call.with_leaves(leaves | {name: x[..., None]})
             # A table of embeddings may have any number of rows, but its width is given by x or the other tables.
             if key != "weight" or "x" in leaves:
@@ -51,7 +51,7 @@ def _wrong_shapes(call):
 
 def _wrong_ids(call):
     for name, x in call.arrays.items():
-        if x.dtype.kind not in "iu":
+        if x.dtype.kind not in "iu" or not x.size:
             continue
         first = np.zeros(x.shape, bool)
         first[(0,) * x.ndim] = True
