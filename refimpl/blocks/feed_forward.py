@@ -17,7 +17,7 @@ def feed_forward(x, params, *, activation="relu", project=linear):
     params : dict of array
         ``linear1.weight`` (d_ff, d_model), ``linear2.weight`` (d_model, d_ff) and, optionally, ``linear1.bias`` and
         ``linear2.bias``, as in `torch.nn.TransformerEncoderLayer`.
-    activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "quick_gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "quick_gelu", "squared_relu"}, optional
         What bends.
     project : callable, optional
         What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,

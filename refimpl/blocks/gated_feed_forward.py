@@ -17,7 +17,7 @@ def gated_feed_forward(x, params, *, activation="silu", project=linear):
     params : dict of array
         ``gate_proj.weight`` and ``up_proj.weight`` of shape (d_ff, d_model), ``down_proj.weight`` of shape
         (d_model, d_ff), and optionally their biases.
-    activation : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh", "quick_gelu"}, optional
+    activation : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh", "quick_gelu", "squared_relu"}, optional
         Of the gate: "silu" in Llama, "gelu_tanh" in Gemma and T5 1.1.
     project : callable, optional
         What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,

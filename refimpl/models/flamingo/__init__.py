@@ -1,0 +1,1 @@
+"""Flamingo: a language model that is shown images between its words."""
