@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from compare.run.catalogue import CaseEntry, Catalogue, ConfigEntry
-from compare.run.plan import Request, Unit, plan, select, unit_key
+from compare.run.plan import Request, Unit, left_out, plan, select, unit_key
 from compare.run.problem import Problem
 
 
@@ -94,3 +94,14 @@ def test_a_key_depends_on_everything():
     keys |= {unit_key(other, seed=0) for other in others}
     assert len(keys) == 6
     assert unit_key(unit, seed=0) == unit_key(replace(unit), seed=0)
+
+
+def test_a_peer_that_cannot_run_here_is_left_out_and_told():
+    lacking = replace(CASES[1], libraries=("torch",), missing={"transformers": "it is not there"})
+    catalogue, request = Catalogue({"alpha": CASES[0], "beta": lacking}), Request()
+    selected = select(catalogue, request)
+    assert named(plan(selected, request))[-1] == ("beta", "small", "float64", ("torch",))
+    assert left_out(catalogue.cases.values(), request) == ["not compared with transformers: beta (it is not there)"]
+    assert left_out(catalogue.cases.values(), Request(peers=("torch",))) == []
+    with pytest.raises(Problem, match=r"nothing to compare: not compared with transformers: beta \(it is not there\)"):
+        select(catalogue, Request(peers=("transformers",)))
