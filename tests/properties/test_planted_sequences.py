@@ -6,9 +6,9 @@ import pytest
 from hypothesis import Phase
 
 from compare.cases.bug import rewritten
-from refimpl.attention.biased_decode import biased_cross_decode, biased_self_decode
 from refimpl.attention.mask import causal_mask
 from refimpl.attention.multi_head_decode import cross_attention_decode
+from refimpl.blocks.biased_decode import biased_cross_decode, biased_self_decode
 from refimpl.blocks.decode_decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
 from refimpl.blocks.decode_t5_block import t5_decoder_decode
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
