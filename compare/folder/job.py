@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_ids
+from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs
 from compare.folder.ours import KINDS, reads_two
 from compare.folder.tensors import differing_settings, differing_tensors
 from compare.folder.theirs import load_theirs
@@ -46,9 +46,11 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
         ids = read_text(folder, text, checkpoint.config) if text else None
     except CheckpointError as error:
         return {"refused": str(error)}
-    two = reads_two(checkpoint.model_type)
-    ids = ids or draw_ids(checkpoint.config, n_seq=n_token, seed=seed, two=two)
-    if two and "target_ids" not in ids:
+    drawn = draw_inputs(checkpoint.model_type, checkpoint.config, n_seq=n_token, seed=seed)
+    ids = ids or drawn
+    if text and (len(ids["token_ids"][0]) % len(drawn["token_ids"][0]) if checkpoint.model_type == "longformer" else 0):
+        return {"refused": f"{folder}: expected a text of whole windows, got {len(ids['token_ids'][0])} tokens"}
+    if reads_two(checkpoint.model_type) and "target_ids" not in ids:
         ids["target_ids"] = ids["token_ids"]
     rows = []
     for dtype in dtypes:
@@ -58,7 +60,7 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
     differences = []
     if against:
         differences = differing_settings(checkpoint.config, other[0].config)
-        differences += differing_tensors(checkpoint.params, other[0].params, n_head=checkpoint.config.n_head)
+        differences += differing_tensors(checkpoint.params, other[0].params, n_head=getattr(checkpoint.config, "n_head", 1))
     return {"rows": rows, "differences": differences}
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.folder.ours import run_ours
+from compare.folder.ours import KINDS, reads_two, run_ours
 from compare.folder.theirs import run_theirs
 from compare.interpretations.policy import erf_by_polynomial
 from compare.interpretations.spread import spread
 from compare.measure.truth import rounded_to
 from compare.peers.tree import map_arrays
 from compare.verdict.spread_rule import judge
+from refimpl.checkpoints.ledger import conventions
 
 ALONE, IN_MODEL = "alone", "in the model"
 
@@ -52,29 +53,50 @@ class Layers:
         return next((stage for stage, figures in self.peer.items() if not figures[which]["passed"]), None)
 
 
-def draw_ids(config, *, n_batch=2, n_seq=12, seed=0, two=False):
-    """Draw token ids.
+def draw_inputs(model_type, config, *, n_batch=2, n_seq=12, seed=0):
+    """Draw what a model reads.
 
     Parameters
     ----------
+    model_type : str
+        Its family.
     config : object
         Knows the vocabulary, and perhaps how many positions there are.
     n_batch, n_seq : int
-        How many.
+        How many texts, of how many tokens.
     seed : int
         Of the generator.
-    two : bool
-        Whether an encoder–decoder reads them.
 
     Returns
     -------
-    dict of (str, numpy.ndarray of int)
-        ``"token_ids"``, and for an encoder–decoder ``"target_ids"``.
+    dict of (str, numpy.ndarray)
+        ``"token_ids"``; for an encoder–decoder also ``"target_ids"``, for CLIP ``"images"``.
     """
     generator = np.random.default_rng(seed)
-    n_seq = min(n_seq, getattr(config, "n_position", n_seq))
-    ids = {"token_ids": generator.integers(0, config.vocab_size, (n_batch, n_seq))}
-    return ids | ({"target_ids": generator.integers(0, config.vocab_size, (n_batch, max(1, n_seq - 3)))} if two else {})
+    longest = _longest(model_type, config)
+    # Longformer of `transformers` pads to whole windows, and its layers read the padding too.
+    window = 2 * max(getattr(config, "reaches", (0,))) or 1
+    n_seq = min(-(-n_seq // window), longest // window) * window
+    found = {"token_ids": _tokens(generator, config, (n_batch, n_seq))}
+    if reads_two(model_type):
+        found["target_ids"] = _tokens(generator, config, (n_batch, max(1, n_seq - 3)))
+    if KINDS[model_type] == "clip":
+        shape = (n_batch, config.n_channel, config.image_size, config.image_size)
+        found = {"images": generator.standard_normal(shape).astype(np.float32).astype(np.float64), **found}
+    return found
+
+
+def _longest(model_type, config):
+    # Where positions are counted from behind the padding token, so many rows of their table have no place.
+    n_lost = config.pad_id + 1 if isinstance(conventions(model_type).position_offset, str) else 0
+    return getattr(config, "n_position", 2**31) - n_lost
+
+
+def _tokens(generator, config, shape):
+    # Padding is no text: it has no place in some families, and ends a text in others.
+    special = {getattr(config, name, None) for name in ("pad_id", "eos_id")} - {None}
+    allowed = [token for token in range(config.vocab_size) if token not in special] or [0]
+    return generator.choice(np.array(allowed), shape)
 
 
 def compare_layers(checkpoint, groups, model, ids, dtype):
@@ -117,9 +139,10 @@ def compare_layers(checkpoint, groups, model, ids, dtype):
         fed = [[spread(x, dtype) for x in states] for states in true]
         alone = run_ours(name, lifted[0], lifted[1], config, true=fed, **who)
     narrow = {key: x.astype(dtype) for key, x in params.items()}
+    given = {key: x.astype(dtype) if x.dtype.kind == "f" else x for key, x in ids.items()}
     own = {
-        IN_MODEL: run_ours(name, ids, narrow, config, **who),
-        ALONE: run_ours(name, ids, narrow, config, true=_cast(true, dtype), **who),
+        IN_MODEL: run_ours(name, given, narrow, config, **who),
+        ALONE: run_ours(name, given, narrow, config, true=_cast(true, dtype), **who),
     }
     theirs = {
         IN_MODEL: run_theirs(model, name, ids, dtype),

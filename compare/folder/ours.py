@@ -3,18 +3,26 @@
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from compare.cases.bug import rewritten
 from compare.folder.watch import watched_causal_block, watched_embed, watched_stack, watching
+from compare.interpretations.spread import Spread, spread
 from refimpl.blocks.encoder import encoder
 from refimpl.blocks.transformer import transformer
 from refimpl.models.bert import bert
 from refimpl.models.bert_heads import bert_for_pretraining
+from refimpl.models.bert_tasks import bert_for_masked_lm
+from refimpl.models.clip.image import clip_image
+from refimpl.models.clip.model import clip
+from refimpl.models.clip.text import clip_text
 from refimpl.models.decoder.lm import decoder_lm
 from refimpl.models.decoder.model import decoder
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.encoder_decoder.model import encoder_decoder
 from refimpl.models.gpt.heads import gpt_lm
 from refimpl.models.gpt.model import gpt
+from refimpl.models.longformer.model import longformer
 from refimpl.models.t5.halves import t5_decoder, t5_encoder
 from refimpl.models.t5.heads import t5_lm
 from refimpl.models.t5.model import t5
@@ -22,6 +30,11 @@ from refimpl.models.t5.model import t5
 ENCODER = rewritten(encoder, stack=watched_stack)
 BERT = rewritten(bert, encoder=ENCODER)
 PRETRAINING = rewritten(bert_for_pretraining, bert=BERT)
+MASKED_LM = rewritten(bert_for_masked_lm, bert=BERT)
+LONGFORMER = rewritten(longformer, stack=watched_stack)
+CLIP = rewritten(
+    clip, clip_image=rewritten(clip_image, encoder=ENCODER), clip_text=rewritten(clip_text, encoder=ENCODER)
+)
 GPT = rewritten(gpt, encoder=ENCODER)
 GPT_LM = rewritten(gpt_lm, gpt=GPT)
 DECODER = rewritten(decoder, embed=watched_embed, causal_block=watched_causal_block)
@@ -32,6 +45,24 @@ ENCODER_DECODER_LM = rewritten(encoder_decoder_lm, encoder_decoder=ENCODER_DECOD
 T5_ENCODER = rewritten(t5_encoder, stack=watched_stack)
 T5 = rewritten(t5, t5_encoder=T5_ENCODER, t5_decoder=rewritten(t5_decoder, stack=watched_stack))
 T5_LM = rewritten(t5_lm, t5=T5)
+
+
+def stack_names(model_type):
+    """Name the stacks of blocks of a model.
+
+    Parameters
+    ----------
+    model_type : str
+        Its family.
+
+    Returns
+    -------
+    tuple of str
+        What stands in front of the names of their layers.
+    """
+    if KINDS[model_type] == "clip":
+        return ("image ", "text ")
+    return ("encoder ", "decoder ") if reads_two(model_type) else ("",)
 
 
 def reads_two(model_type):
@@ -91,7 +122,7 @@ def run_ours(model_type, ids, params, config, *, groups, true=None):
     """
     with watching(true) as watch:
         ends = RUNS[KINDS[model_type]](ids, params, config, groups)
-    names = ("encoder ", "decoder ") if len(watch.seen) > 1 else ("",)
+    names = stack_names(model_type)
     stages = {}
     for name, states, (last, others) in zip(names, watch.seen, ends, strict=True):
         embedded, *layers = states
@@ -103,14 +134,35 @@ def run_ours(model_type, ids, params, config, *, groups, true=None):
 
 
 def _run_bert(ids, params, config, groups):
-    tokens = ids["token_ids"]
-    if {"pooler", "mlm", "nsp"} <= groups:
-        known = {key: x for key, x in params.items() if not key.startswith("classifier.")}
-        (logits, next_logits), _ = PRETRAINING(tokens, 0 * tokens, known, config=config)
+    given = (ids["token_ids"], 0 * ids["token_ids"] if config.n_segment else None)
+    if groups == {"pooler", "mlm", "nsp"}:
+        (logits, next_logits), _ = PRETRAINING(*given, params, config=config)
         return [(None, {"logits": logits, "next-sentence logits": next_logits})]
-    backbone = {key: x for key, x in params.items() if key.startswith(("embeddings.", "encoder."))}
-    BERT(tokens, 0 * tokens, backbone, config=config)
+    if groups == {"mlm"}:
+        return [(None, {"logits": MASKED_LM(*given, params, config=config)[0]})]
+    BERT(*given, _backbone(params), config=config)
     return [(None, {})]
+
+
+def _run_longformer(ids, params, config, groups):
+    tokens = ids["token_ids"]
+    no_global = np.full((tokens.shape[0], 1), tokens.shape[1])
+    segments = 0 * tokens
+    LONGFORMER(tokens, segments, _like(no_global, tokens), _backbone(params), config=config)
+    return [(None, {})]
+
+
+def _run_clip(ids, params, config, groups):
+    (_, logits), _ = CLIP(ids["images"], ids["token_ids"], params, config=config)
+    return [(None, {}), (None, {"logits of texts for images": logits})]
+
+
+def _backbone(params):
+    return {key: x for key, x in params.items() if key.startswith(("embeddings.", "encoder."))}
+
+
+def _like(x, like):
+    return spread(x, like.dtype) if isinstance(like, Spread) else x
 
 
 def _run_gpt(ids, params, config, groups):
@@ -140,10 +192,11 @@ def _run_encoder_decoder(ids, params, config, groups, *, model=ENCODER_DECODER, 
 
 RUNS = {
     "bert": _run_bert, "gpt": _run_gpt, "decoder": _run_decoder, "encoder_decoder": _run_encoder_decoder,
-    "t5": partial(_run_encoder_decoder, model=T5, lm=T5_LM),
+    "t5": partial(_run_encoder_decoder, model=T5, lm=T5_LM), "longformer": _run_longformer, "clip": _run_clip,
 }  # fmt: skip
 KINDS = {
-    "bert": "bert", "gpt2": "gpt", "openai-gpt": "gpt", "bart": "encoder_decoder", "marian": "encoder_decoder",
+    "bert": "bert", "roberta": "bert", "distilbert": "bert", "albert": "bert", "longformer": "longformer",
+    "clip": "clip", "gpt2": "gpt", "openai-gpt": "gpt", "bart": "encoder_decoder", "marian": "encoder_decoder",
     "pegasus": "encoder_decoder", "t5": "t5",
     **dict.fromkeys(("llama", "mistral", "mixtral", "qwen2_moe", "gpt_neox", "bloom"), "decoder"),
 }  # fmt: skip

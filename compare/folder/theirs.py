@@ -4,11 +4,12 @@ from contextlib import ExitStack, nullcontext
 
 import torch
 
-from compare.folder.ours import Seen
+from compare.folder.ours import Seen, stack_names
 from compare.peers.float64_throughout import Float64Throughout
 from refimpl.checkpoints.families import FAMILIES
 from refimpl.checkpoints.ledger import conventions
 
+NEXT = "next-sentence logits"
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 
 
@@ -76,20 +77,24 @@ def run_theirs(model, model_type, ids, dtype, *, true=None):
     base = getattr(model, model.base_model_prefix, model)
     paths = conventions(model_type).blocks
     stacks = [_Stack(base, path, None if true is None else true[i]) for i, path in enumerate(paths)]
-    keywords = {"input_ids": torch.tensor(ids["token_ids"])}
-    if "target_ids" in ids:
-        keywords["decoder_input_ids"] = torch.tensor(ids["target_ids"])
+    words = {"token_ids": "input_ids", "target_ids": "decoder_input_ids", "images": "pixel_values"}
+    keywords = {words[key]: torch.tensor(x) for key, x in ids.items()}
+    if "images" in ids:
+        keywords["pixel_values"] = keywords["pixel_values"].to(DTYPES[dtype])
     with torch.no_grad(), _wide(dtype), ExitStack() as hooks:
         for stack in stacks:
             stack.enter(hooks)
         told = model(**keywords, use_cache=False) if hasattr(model.config, "use_cache") else model(**keywords)
     stages = {}
-    for name, stack in zip(("encoder ", "decoder ") if len(stacks) > 1 else ("",), stacks, strict=True):
+    for name, stack in zip(stack_names(model_type), stacks, strict=True):
         embedded, *layers = stack.seen
         stages[f"{name}embeddings"] = embedded
         stages |= {f"{name}layer {i}": layer for i, layer in enumerate(layers)}
         stages[f"{name}last norm"] = stack.last
-    names = {"logits": "logits", "prediction_logits": "logits", "seq_relationship_logits": "next-sentence logits"}
+    names = {
+        "logits_per_text": "logits of texts for images", "logits": "logits", "prediction_logits": "logits",
+        "seq_relationship_logits": NEXT, "sop_logits": NEXT,
+    }  # fmt: skip
     stages |= {names[key]: _numpy(told[key]) for key in names if key in told}
     return Seen(stages, [stack.seen for stack in stacks])
 
@@ -112,6 +117,8 @@ class _Stack:
         hooks.callback(self.parent.register_forward_hook(self._ended).remove)
 
     def _embedded(self, block, args, keywords):
+        if self.seen:  # one block may be several layers
+            return args, keywords
         if args:
             return (self._pass(args[0]), *args[1:]), keywords
         return args, {**keywords, "hidden_states": self._pass(keywords["hidden_states"])}

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from compare.folder.job import finding
-from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_ids
+from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs
 from compare.folder.ours import KINDS, reads_two
 from compare.folder.theirs import load_theirs
 from refimpl.checkpoints import FAMILIES, load_folder
@@ -16,7 +16,7 @@ CLASSES = [
     (name, class_name)
     for name in KINDS
     for class_name in sorted({*FAMILIES[name].names.architectures.values()})
-    if "ForSequenceClassification" not in class_name
+    if not any(part in class_name for part in ("ForSequenceClassification", "ForTokenClassification", "ForQuestion"))
 ]
 
 
@@ -36,14 +36,15 @@ def folders(tmp_path_factory):
 
 def compared(folder, class_name, dtype, spoil=None):
     checkpoint = load_folder(folder)
-    names = FAMILIES[checkpoint.model_type].names
+    name = checkpoint.model_type
+    names = FAMILIES[name].names
     groups, _ = names.architecture(checkpoint.params, checkpoint.config, [class_name])
     model = load_theirs(folder, class_name, dtype)
     if spoil:
         with torch.no_grad():
             spoil(model)
-    two = reads_two(checkpoint.model_type)
-    return compare_layers(checkpoint, groups, model, draw_ids(checkpoint.config, n_seq=9, two=two), dtype)
+    inputs = draw_inputs(name, checkpoint.config, n_seq=9)
+    return compare_layers(checkpoint, groups, model, inputs, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -55,7 +56,7 @@ def test_what_is_equal_passes_in_every_stage(name, class_name, dtype, folders):
     assert all(figures["passed"] for side in layers.reference.values() for figures in side.values())
     assert finding(dtype, layers.peer) == f"In {dtype} every stage is equal to rounding."
     n_layer = sum("layer" in stage for stage in layers.peer)
-    assert n_layer == (5 if reads_two(name) else 3)
+    assert n_layer == (5 if reads_two(name) or name == "clip" else 3)
     assert any("embeddings" in stage for stage in layers.peer)
 
 
