@@ -60,7 +60,8 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
     differences = []
     if against:
         differences = differing_settings(checkpoint.config, other[0].config)
-        differences += differing_tensors(checkpoint.params, other[0].params, n_head=getattr(checkpoint.config, "n_head", 1))
+        n_head = getattr(checkpoint.config, "n_head", 1)
+        differences += differing_tensors(checkpoint.params, other[0].params, n_head=n_head)
     return {"rows": rows, "differences": differences}
 
 
