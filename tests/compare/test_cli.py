@@ -28,7 +28,12 @@ def start(*words, log="", **streams):
     environment = os.environ | {"PYTHONPATH": f"{RUN}{os.pathsep}{ROOT}", "HOSTILE_LOG": str(log)}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
     command = [sys.executable, "-m", "compare", *map(str, words)]
-    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **streams)
+    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, preexec_fn=_interruptible, **streams)
+
+
+def _interruptible():
+    # A shell starts what runs in its background deaf to SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def finish(process):
