@@ -82,9 +82,14 @@ def where(mask, a, b):
     if mask.variance is None:
         exact = a.variance is None and b.variance is None
         return Spread(value, None if exact else base, like.dtype)
+    other = np.where(mask.value, variance_of(b), variance_of(a))
+    # P (1 - P), with P the probability of the other branch, at most a half.
+    p = 2 * mask.variance / (1 + np.sqrt(np.maximum(1 - 4 * mask.variance, 0)))
     with np.errstate(all="ignore"):
         jump = a.value - b.value
+        # The law of total variance: what either branch varies by itself, and what the two differ by.
         softening = np.where(np.isfinite(jump), mask.variance * (jump * jump), 0.0)
+        softening += np.where(np.isfinite(other), p * (other - base), 0.0)
     record_softened(np.count_nonzero(softening > base))
     return Spread(value, base + softening, like.dtype)
 

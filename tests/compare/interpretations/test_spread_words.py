@@ -232,7 +232,8 @@ def test_where_is_softened_by_the_probability_of_the_other_branch():
         y = spread_words.where(x > 0, 10.0 * x + 1.0, 0.0)
     p = np.array([0.5, 0.15865525393145707, 0.0])
     jump = 10 * x.value + 1
-    base = np.where(x.value > 0, 100 * V + R * (10 * x.value) ** 2 + R * jump**2, 0)
+    upper = 100 * V + R * (10 * x.value) ** 2 + R * jump**2  # of the branch above the kink; the other one is exact
+    base = np.where(x.value > 0, 1 - p, p) * upper
     np.testing.assert_array_equal(y.value, np.where(x.value > 0, jump, 0))
     assert np.all(abs(y.variance - base - p * (1 - p) * jump**2) <= 32 * U**2 * jump**2 + NEAR * y.variance)
     assert softened() == 2
@@ -243,6 +244,14 @@ def test_a_continuous_kink_is_hardly_softened():
     relu = spread_words.where(x > 0, x, 0.0)
     # The jump is as large as x, so that the variance stays below that of x and the softening of one sigma.
     assert np.all(relu.variance <= 1.14 * V)
+
+
+def test_just_below_a_kink_the_other_branch_brings_its_own_rounding():
+    x = _uncertain([-1e-5], [V])  # one sigma
+    p = 0.15865525393145707
+    relu = spread_words.where(x > 0, x, 0.0)
+    want = p * V + p * (1 - p) * 1e-10
+    assert np.all(abs(relu.variance - want) <= NEAR * want)
 
 
 def test_exact_branches_are_not_softened():
