@@ -63,7 +63,7 @@ lint: $(DEVELOP_READY)  ## check style, docstrings, import layers and the compon
 	$(PY) -m pytest -q tests/test_contract.py
 
 properties: $(DEVELOP_READY)  ## hunt with fresh random examples (ARGS="--hypothesis-seed=1")
-	$(PY) -m pytest -n 2 --hypothesis-profile=fresh tests/properties $(ARGS)
+	$(PY) -m pytest -n 2 --hypothesis-profile=fresh --timeout=0 tests/properties $(ARGS)
 
 docs: $(DEVELOP_READY)  ## build the read-along site into docs/_build/html
 	$(PY) -m sphinx -W -n --keep-going -b html docs docs/_build/html
