@@ -1,6 +1,6 @@
 """Sending tokens to the slots of experts, and what the experts say back to the tokens."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_shape, integer, scatter_add
+from refimpl.arrays import array_namespace, check_boolean, check_floating, check_ids, check_shape, integer, scatter_add
 
 
 def token_slots(chosen, *, capacity=None):
@@ -64,15 +64,16 @@ def dispatch(x, ids):
     Raises
     ------
     ValueError
-        If a shape does not fit.
+        If a shape does not fit, or an id is no token.
     TypeError
-        If `x` is not floating.
+        If `x` is not floating, or the ids are not integers.
     """
     xp = array_namespace(x, ids)
     check_floating(x=x)
     check_shape("x", x, (None, None, None))
     check_shape("ids", ids, (None, x.shape[0], None))
     n_batch, n_seq, d = x.shape
+    check_ids("ids", ids, n_seq)
     rows = _rows(ids, n_seq)
     y = xp.reshape(xp.reshape(x, (n_batch * n_seq, d))[rows], (ids.shape[0], n_batch * ids.shape[2], d))
 
@@ -94,7 +95,7 @@ def combine(slots, weights, *, ids, filled):
     weights : array, shape (n_batch, n_seq, n_expert)
         How much an expert counts for a token.
     ids : array of int, shape (n_expert, n_batch, n_slot)
-        Which token of its sequence is in each slot.
+        Which token of its sequence is in each slot; of an empty one any.
     filled : array of bool, shape (n_expert, n_batch, n_slot)
         False for empty slots.
 
@@ -108,18 +109,21 @@ def combine(slots, weights, *, ids, filled):
     Raises
     ------
     ValueError
-        If a shape does not fit.
+        If a shape does not fit, or an id is no token.
     TypeError
-        If the arrays are not floating and of one dtype, or `filled` is not boolean.
+        If the arrays are not floating and of one dtype, the ids are not integers, or `filled` is not boolean.
     """
     xp = array_namespace(slots, weights, ids, filled)
     check_floating(slots=slots, weights=weights)
     check_boolean(filled=filled)
-    n_expert, n_batch, n_slot = ids.shape
-    check_shape("weights", weights, (n_batch, None, n_expert))
+    check_shape("weights", weights, (None, None, None))
+    n_batch, n_seq, n_expert = weights.shape
+    check_shape("ids", ids, (n_expert, n_batch, None))
+    check_ids("ids", ids, n_seq)
+    n_slot = ids.shape[2]
     check_shape("slots", slots, (n_expert, n_batch * n_slot, None))
     check_shape("filled", filled, ids.shape)
-    n_seq, d = weights.shape[1], slots.shape[-1]
+    d = slots.shape[-1]
     n_token, n_row = n_batch * n_seq, n_expert * n_batch * n_slot
     rows = _rows(ids, n_seq)
     cells = rows * n_expert + _rows(0 * ids + xp.arange(n_expert)[:, None, None], 0)

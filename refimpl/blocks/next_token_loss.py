@@ -1,6 +1,6 @@
 """The loss of causal language modelling: every token is to be told from those before it."""
 
-from refimpl.arrays import array_namespace, check_rank, check_shape
+from refimpl.arrays import array_namespace, check_ids, check_shape
 from refimpl.layers.cross_entropy import cross_entropy
 
 
@@ -35,8 +35,10 @@ def next_token_loss(logits, targets, *, ignore_index=-100):
     Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training", eq. 1.
     """
     xp = array_namespace(logits, targets)
-    check_rank("logits", logits, 3)
+    check_shape("logits", logits, (None, None, None))
     check_shape("targets", targets, logits.shape[:2])
+    # Nothing tells the first token, but it must be one.
+    check_ids("targets", xp.where(targets == ignore_index, 0, targets), logits.shape[2])
     y, loss_pullback = cross_entropy(logits[:, :-1], targets[:, 1:], ignore_index=ignore_index)
 
     def pullback(dy):

@@ -80,10 +80,11 @@ def _wrong_keys(call):
         key = f"{group}.unheard_of".lstrip(".")
         yield ValueError, ["params", "unheard_of"], replace(call, params=call.params | {key: some})
     for key in call.params if call.arrays or len(call.params) > 1 else ():  # without arrays there is no library
-        # All matrices but projections, relative values and heads that may be tied must be there.  Of vectors, all but
-        # the norms of BERT may be absent.
-        optional = ("weight_hr", "relative_value", "head.weight", "projections.")
-        if call.params[key].ndim == 2 and not any(name in key for name in optional):
+        # All matrices but projections, relative values, heads that may be tied and what scales noise or opens an expert
+        # must be there.  Of vectors, and biases that are stacked, all but the norms of BERT may be absent.
+        optional = ("weight_hr", "relative_value", "head.weight", "projections.", "noise.weight", "opening.weight")
+        is_bias = key.rpartition(".")[2] == "bias"
+        if call.params[key].ndim == 2 and not is_bias and not any(name in key for name in optional):
             rest = {name: value for name, value in call.params.items() if name != key}
             yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)
     yield TypeError, ["params", "dict"], replace(call, params=None, arrays=call.arrays | {"params": some})
