@@ -12,7 +12,7 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from refimpl.attention.dot_product import attention
 from refimpl.attention.mask import causal_mask
-from refimpl.positions.alibi import alibi_bias, alibi_slopes
+from refimpl.positions.alibi import alibi_bias, alibi_bias_at, alibi_slopes
 
 
 def alibi_attention(q, k, v, *, mask=None):
@@ -58,18 +58,22 @@ def alibi_of_models(q, k, v, *, mask=None):
     return torch_attention(q, k, v, build_mpt_alibi_tensor(n_head, n_key).to(q.dtype), mask=mask)
 
 
-def _wrong_bias(old, new):
+def _wrong_bias(old="", new="", **names):
+    """Edit what makes the bias of positions, wherever they are."""
+    bias = rewritten(alibi_bias, alibi_bias_at=rewritten(alibi_bias_at, old, new, **names))
+    return rewritten(alibi_attention, alibi_bias=bias)
+
+
+def _wrong_positions(old, new):
     return rewritten(alibi_attention, alibi_bias=rewritten(alibi_bias, old, new))
 
 
-def _wrong_slopes(slopes):
-    return rewritten(alibi_attention, alibi_bias=rewritten(alibi_bias, alibi_slopes=slopes))
-
-
 BUGS = {
-    "slopes of another number of heads": _wrong_slopes(lambda n: alibi_slopes(2 * n)[:n]),
-    "one series for any number of heads": _wrong_slopes(lambda n: [2.0 ** (-8.0 * (i + 1) / n) for i in range(n)]),
-    "steeper with the head": _wrong_slopes(lambda n: alibi_slopes(n)[::-1]),
+    "slopes of another number of heads": _wrong_bias(alibi_slopes=lambda n: alibi_slopes(2 * n)[:n]),
+    "one series for any number of heads": _wrong_bias(
+        alibi_slopes=lambda n: [2.0 ** (-8.0 * (i + 1) / n) for i in range(n)]
+    ),
+    "steeper with the head": _wrong_bias(alibi_slopes=lambda n: alibi_slopes(n)[::-1]),
     "nearer is worse": _wrong_bias("ahead > 0, -ahead, ahead", "ahead > 0, ahead, -ahead"),
 }
 
@@ -95,7 +99,7 @@ CASES = [
         peers={"torch": torch_alibi},
         bugs={
             **BUGS,
-            "past of the cache forgotten": _wrong_bias("xp.arange(n_key - n_query, n_key)", "xp.arange(n_query)"),
+            "past of the cache forgotten": _wrong_positions("xp.arange(n_key - n_query, n_key)", "xp.arange(n_query)"),
             "keys ahead are near": _wrong_bias("ahead > 0, -ahead, ahead", "ahead > 0, 0, ahead"),
         },
     ),

@@ -4,6 +4,7 @@ A bug shows exactly what differs, and it cannot drift from the reference: an edi
 when the bug is called.  Nothing is compiled before: a comparison that plants no bugs does not pay for them.
 """
 
+import ast
 import functools
 import inspect
 import itertools
@@ -36,7 +37,7 @@ def rewritten(function, old="", new="", **names):
     -------
     callable
         The wrong variant, of the same signature.  Called, it raises a `StaleEdit` if `old` does not occur exactly
-        once, or a name is not a global of the component's module.
+        once, or a name is not a global of the component's module that its text reads.
     """
 
     @functools.wraps(function)
@@ -51,12 +52,16 @@ def _compiled(function, old, new, names):
     source = textwrap.dedent(inspect.getsource(function))
     if old and source.count(old) != 1:
         raise StaleEdit(f"{old!r} must occur once in {function.__name__}, got {source.count(old)} times")
-    strangers = dict(names).keys() - function.__globals__.keys()
+    # A global that is no longer read is one that the computation has moved away from: the bug would do nothing.
+    edited = source.replace(old, new) if old else source
+    read = {node.id for node in ast.walk(ast.parse(edited)) if isinstance(node, ast.Name)}
+    strangers = dict(names).keys() - (function.__globals__.keys() & read)
     if strangers:
-        raise StaleEdit(f"names must be globals of {function.__module__}, got {', '.join(sorted(strangers))}")
+        where = f"globals of {function.__module__} that {function.__name__} reads"
+        raise StaleEdit(f"names must be {where}, got {', '.join(sorted(strangers))}")
     namespace = {**function.__globals__, **dict(names)}
     where = f"<{function.__name__} with {old!r} replaced by {new!r}>"
-    exec(compile(source.replace(old, new) if old else source, where, "exec"), namespace)
+    exec(compile(edited, where, "exec"), namespace)
     return namespace[function.__name__]
 
 

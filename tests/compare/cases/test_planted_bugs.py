@@ -63,6 +63,9 @@ def test_an_edit_that_no_longer_applies_raises():
         rewritten(softmax, "text that is not there", "")(np.ones(3))
     with pytest.raises(StaleEdit, match="must be globals"):
         rewritten(softmax, no_such_name=1)(np.ones(3))
+    assert "log_softmax" in softmax.__globals__
+    with pytest.raises(StaleEdit, match="that softmax reads, got log_softmax"):
+        rewritten(softmax, log_softmax=None)(np.ones(3))
     case = all_cases()["softmax"]
     stale = rewritten(softmax, "text that is not there", "")
     assert StaleEdit.__name__ in judge_function(stale, case, case.configs[0], "float32")[1]
