@@ -19,6 +19,7 @@ from refimpl.models.t5.heads import t5_lm
 from refimpl.models.t5.model import t5
 from refimpl.models.t5.step import t5_step
 from tests.properties import test_sequences
+from tests.properties.examples import N_PLANTED
 from tests.properties.registry import component_of
 
 SEES = test_sequences.test_no_state_of_the_target_sees_a_later_token
@@ -95,4 +96,4 @@ def test_a_broken_promise_is_noticed(bug, monkeypatch):
         component = replace(component_of(function), function=wrong())
         monkeypatch.setattr(test_sequences, "component_of", lambda _: component)
     with pytest.raises(AssertionError):
-        test_sequences.judge(test.check, function, phases=[Phase.generate])
+        test_sequences.judge(test.check, function, phases=[Phase.generate], at_least=N_PLANTED)

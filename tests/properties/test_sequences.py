@@ -42,8 +42,8 @@ def for_calls_of(*functions):
     return decorate
 
 
-def judge(check, function, phases=tuple(Phase)):
-    most = max(settings.get_profile(settings.get_current_profile_name()).max_examples // 16, 5)
+def judge(check, function, phases=tuple(Phase), at_least=5):
+    most = max(settings.get_profile(settings.get_current_profile_name()).max_examples // 16, at_least)
 
     @settings(max_examples=most, phases=phases)
     @given(CALLS[function], strategies.generators())
