@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from matplotlib.ticker import FuncFormatter
+from matplotlib import colormaps
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from compare.costs.published import PUBLISHED
 from compare.report.plots.canvas import LIGHT, new_figure, settings
@@ -13,6 +14,7 @@ PANELS = (
     ("kept for the pullback", "B", lambda cost: cost.kept_bytes, 1024),
 )
 MARKERS = "osD^vP*X<>hdp"
+COLOURS = colormaps["tab10"].colors
 
 
 def _tick(value, place, *, unit, base):
@@ -41,10 +43,12 @@ def draw_costs(costs):
                 own = [cost for cost in costs if cost.model == name]
                 axes.plot(
                     [cost.n_seq for cost in own], [of(cost) for cost in own], marker=MARKERS[i % len(MARKERS)],
-                    color=f"C{i % 10}", markersize=4, linewidth=1.2, label=PUBLISHED[name].title,
+                    color=COLOURS[i % len(COLOURS)], markersize=4, linewidth=1.2, label=PUBLISHED[name].title,
                 )  # fmt: skip
             axes.set(xscale="log", yscale="log")
             axes.set_xticks(lengths, [str(n) for n in lengths])
+            # Round numbers in the panel's own units: powers of ten, or 16 MiB, 256 MiB, 4 GiB, …
+            axes.yaxis.set_major_locator(LogLocator(base=16 if base == 1024 else 10))
             axes.yaxis.set_major_formatter(FuncFormatter(partial(_tick, unit=unit, base=base)))
             axes.minorticks_off()
             axes.set_title(title, color=LIGHT.ink, fontsize=10)
