@@ -50,6 +50,9 @@ nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(DOCS / "matplotlibrc")
 os.environ["IPYTHONDIR"] = str(DOCS / "_build" / "ipython")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Progress bars are for those who wait: a page says nothing of them, nor that Jupyter has no widgets to draw them with.
+os.environ["TQDM_DISABLE"] = "1"
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"
 shutil.copytree(DOCS / "_ipython", os.environ["IPYTHONDIR"], dirs_exist_ok=True)
 
 # --- mathematics: MathJax from an installed package, one file without fonts or parts to fetch

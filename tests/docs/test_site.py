@@ -34,6 +34,8 @@ BROKEN = {
     "requests http://": "<img src='http://example.invalid/picture.png' alt=''>",
     "image does not load": "<img src='gone.png' alt=''>",
     "renders 0 of 1 equations": "<span class='math'>\\(x\\)</span>",
+    "an example warns": "<div class='output stderr'>UserWarning</div>",
+    "name of a figure": "<div class='cell_output'><pre>&lt;Figure size 640x340 with 1 Axes&gt;</pre></div>",
     "pixels wider than the window": "<div style='width: 5000px'>wide</div>",
 }
 

@@ -24,6 +24,8 @@ mathematics.then(pictures).then(() => done({
   images: [...document.images].filter(image => !image.naturalWidth).map(image => image.src),
   links: [...document.querySelectorAll('a[href]')].map(link => link.href),
   ids: [...document.querySelectorAll('[id]')].map(element => element.id),
+  warnings: [...document.querySelectorAll('.output.stderr')].map(e => e.textContent.trim()),
+  unseen: [...document.querySelectorAll('.cell_output')].filter(e => e.textContent.includes('<Figure size')).length,
   width: document.documentElement.scrollWidth - document.documentElement.clientWidth,
 }));
 """
@@ -74,6 +76,8 @@ def visit(browser, page):
     faults += [f"requests {url}" for url in _requests(browser) if urlparse(url).scheme not in ("file", "data", "blob")]
     faults += [f"equation: {text}" for text in found["errors"]]
     faults += [f"image does not load: {source}" for source in found["images"]]
+    faults += [f"an example warns: {text}" for text in found["warnings"]]
+    faults += ["shows the name of a figure in its place"] * found["unseen"]
     if found["rendered"] != found["equations"]:
         faults.append(f"renders {found['rendered']} of {found['equations']} equations")
     if found["width"] > 0:
