@@ -74,7 +74,7 @@ CASES = [
         outputs=("logits",),
         configs=(
             decoder_case("tied", TIED, headed=True, padded=True, n_seq=4),
-            decoder_case("untied", PARALLEL, headed=True, n_seq=4, profile="full"),
+            decoder_case("untied", PARALLEL, headed=True, n_seq=4),
         ),
         peers={"transformers": transformers_neox_lm},
         dtypes=("float64", "float32"),

@@ -9,6 +9,9 @@ from compare.peers.float64_throughout import Float64Throughout
 from refimpl.checkpoints.families import family_named
 from refimpl.checkpoints.name_map import split_rows
 
+# What a parameter of theirs is called in a model, where that is not what it is called in a file.
+IN_MEMORY = {"embed_out.weight": "lm_head.weight"}
+
 
 def call_decoder(model_type, params, token_ids, *, config, headed, mask=None, **settings):
     """Run a decoder-only model of `transformers` with our parameters; in float64, in float64 throughout.
@@ -52,7 +55,8 @@ def _their_params(model_type, params, config, headed):
     prefix = names.prefix if headed else ""
     # In memory the experts are not what they are in the file.
     rows = [row for row in names.filled(config, prefix) if row.ours in params and not _is_routed(row.ours)]
-    return {**split_rows(params, rows), **_routed(params, prefix)}
+    theirs = {IN_MEMORY.get(name, name): x for name, x in split_rows(params, rows).items()}
+    return {**theirs, **_routed(params, prefix)}
 
 
 def _is_routed(ours):
