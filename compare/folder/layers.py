@@ -94,7 +94,8 @@ def _longest(model_type, config):
 
 def _tokens(generator, config, shape):
     # Padding is no text: it has no place in some families, and ends a text in others.
-    special = {getattr(config, name, None) for name in ("pad_id", "eos_id")} - {None}
+    ends = getattr(config, "eos_id", None)
+    special = {getattr(config, "pad_id", None), *(ends if isinstance(ends, tuple) else (ends,))}
     allowed = [token for token in range(config.vocab_size) if token not in special] or [0]
     return generator.choice(np.array(allowed), shape)
 

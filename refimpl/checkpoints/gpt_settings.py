@@ -82,7 +82,7 @@ def gpt_config_from_hf(settings):
         activation=ACTIVATIONS[model_type][given[ACTIVATION_KEYS[model_type]]],
         tied=given["tie_word_embeddings"],
         n_label=n_label,
-        **{ours: tokens.get(theirs) for theirs, ours in TOKENS.items()},
+        **{ours: _in_our_way(tokens.get(theirs)) for theirs, ours in TOKENS.items()},
     )
 
 
@@ -115,7 +115,7 @@ def gpt_config_to_hf(config, groups):
     return {
         **({"architectures": [architecture]} if architecture else {}),
         **{theirs: getattr(config, ours) for theirs, ours in SIZES.items()},
-        **{theirs: getattr(config, ours) for theirs, ours in TOKENS.items()},
+        **{theirs: _in_their_way(getattr(config, ours)) for theirs, ours in TOKENS.items()},
         **({"n_inner": config.d_ff} if model_type == "gpt2" else {}),
         "model_type": model_type,
         "layer_norm_epsilon": config.norm_eps,
@@ -132,9 +132,23 @@ def _not_settings(given, tokens, model_type):
         faults += not_sizes(given, ["n_inner"])
     for key in TOKENS:
         token = tokens.get(key)
-        if token is not None and not (is_integer(token) and abs(token) <= LARGEST_SIZE):
-            faults.append(f"{key} must be null or an integer, got {shown(token)}")
+        several = key == "eos_token_id" and isinstance(token, list) and token
+        if token is not None and not all(map(_is_token, token if several else [token])):
+            or_several = " or a list of integers" if key == "eos_token_id" else ""
+            faults.append(f"{key} must be null or an integer{or_several}, got {shown(token)}")
     return faults
+
+
+def _is_token(value):
+    return is_integer(value) and abs(value) <= LARGEST_SIZE
+
+
+def _in_our_way(token):
+    return tuple(token) if isinstance(token, list) else token
+
+
+def _in_their_way(token):
+    return list(token) if isinstance(token, tuple) else token
 
 
 def _not_related(given):

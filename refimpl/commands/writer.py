@@ -109,4 +109,4 @@ def _step(token_ids, cache, mask, *, params, config, with_states):
 
 
 def _as_tuple(ids):
-    return () if ids is None else tuple(ids) if isinstance(ids, list) else (ids,)
+    return () if ids is None else tuple(ids) if isinstance(ids, (list, tuple)) else (ids,)

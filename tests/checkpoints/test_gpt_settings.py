@@ -39,6 +39,7 @@ def test_null_is_the_default_but_for_tokens():
         (GPT2 | {"id2label": {"0": "a", "1": "b", "2": "c"}}, {"n_label": 3}),
         (GPT2 | {"pad_token_id": 3}, {"pad_id": 3}),
         (GPT1 | {"eos_token_id": 40477}, {"eos_id": 40477}),
+        (GPT2 | {"eos_token_id": [1, 2]}, {"eos_id": (1, 2)}),
         (GPT2 | {"reorder_and_upcast_attn": True}, {}),
     ],
 )
@@ -63,7 +64,10 @@ def test_what_is_said_counts(settings, change):
         ({"n_inner": 2.5}, "n_inner must be an integer from 1 to"),
         ({"activation_function": "mish"}, "activation_function must be one of"),
         ({"layer_norm_epsilon": 0}, "layer_norm_epsilon must be a number between 0 and 1, got 0"),
-        ({"eos_token_id": [1, 2]}, "eos_token_id must be null or an integer, got [1, 2]"),
+        ({"eos_token_id": []}, "eos_token_id must be null or an integer or a list of integers, got []"),
+        ({"eos_token_id": [1, True]}, "eos_token_id must be null or an integer or a list of integers, got [1, True]"),
+        ({"eos_token_id": [1, [2]]}, "eos_token_id must be null or an integer or a list of integers, got [1, [2]]"),
+        ({"bos_token_id": [1, 2]}, "bos_token_id must be null or an integer, got [1, 2]"),
         ({"n_head": 5}, "n_embd must be a multiple of n_head = 5, got 12"),
     ],
 )
@@ -87,6 +91,7 @@ def test_every_fault_is_named():
         GptConfig(**SIZES | {"d_ff": 20}, activation="silu", tied=False, n_label=5, pad_id=0, bos_id=1, eos_id=2),
         GptConfig(**SIZES, norm_first=False, norm_eps=1e-6),
         GptConfig(**SIZES, norm_first=False, activation="relu", eos_id=3),
+        GptConfig(**SIZES, eos_id=(3, 5)),
     ],
 )
 def test_there_and_back_is_the_same(config):

@@ -129,6 +129,17 @@ def test_every_fault_is_reported_by_name(name, class_name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ELSEWHERE])
+def test_several_tokens_may_end_a_text(name, tmp_path):
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    class_name = next(class_name for family, class_name in CLASSES if family == name)
+    tiny_model(class_name, tiny_config(name, eos_token_id=[2, 5])).save_pretrained(theirs)
+    settings = json.loads((theirs / "config.json").read_text())
+    assert settings["eos_token_id"] == [2, 5]
+    save_folder(ours, load_folder(theirs))
+    assert json.loads((ours / "config.json").read_text()) == settings
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ELSEWHERE])
 def test_a_setting_that_is_not_supported_is_refused_by_key_and_value(name, tmp_path):
     model = tiny_model(next(class_name for family, class_name in CLASSES if family == name), tiny_config(name))
     model.save_pretrained(tmp_path)

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from refimpl.checkpoints import load_folder
+from refimpl.commands.writer import load_writer
 
 SHORT = ["--max-new-tokens", 9]
 
@@ -71,8 +72,10 @@ def with_settings(trained, folder, **changes):
     return folder
 
 
-def test_a_text_may_begin_with_nothing_where_a_token_begins_texts(command, trained, tmp_path):
-    folder = with_settings(trained, tmp_path / "model", bos_token_id=3, eos_token_id=4)
+@pytest.mark.parametrize("eos", [4, [4, 5]])
+def test_a_text_may_begin_with_nothing_where_a_token_begins_texts(command, trained, tmp_path, eos):
+    folder = with_settings(trained, tmp_path / "model", bos_token_id=3, eos_token_id=eos)
+    assert load_writer(folder).eos_ids == (tuple(eos) if isinstance(eos, list) else (eos,))
     status, out, _ = command("generate", folder, "--method", "greedy", *SHORT)
     assert (status, bool(out.strip())) == (None, True)
 

@@ -39,9 +39,11 @@ class GptConfig:
         Whether the head that scores the next token is the token table itself.
     n_label : int
         Number of classes of the sequence classification head.
-    pad_id, bos_id, eos_id : int or None
-        Tokens that pad a short text, begin one and end one.  The model itself does not look at them, and they need
-        not be in its vocabulary.
+    pad_id, bos_id : int or None
+        Tokens that pad a short text and begin one.  The model itself does not look at them, nor at `eos_id`, and they
+        need not be in its vocabulary.
+    eos_id : int, tuple of int or None
+        The token that ends a text, or each of those that do.
 
     Raises
     ------
@@ -70,7 +72,7 @@ class GptConfig:
     n_label: int = 2
     pad_id: int | None = None
     bos_id: int | None = None
-    eos_id: int | None = None
+    eos_id: int | tuple[int, ...] | None = None
 
     def __post_init__(self):
         for name in (*SIZES, *(["window"] if self.window is not None else [])):
@@ -89,8 +91,10 @@ class GptConfig:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         for name in TOKENS:
             token = getattr(self, name)
-            if token is not None and not _is_integer(token):
-                raise ValueError(f"{name} must be None or an integer, got {token!r}")
+            several = name == "eos_id" and isinstance(token, tuple) and token
+            if token is not None and not all(map(_is_integer, token if several else (token,))):
+                or_several = " or a tuple of integers" if name == "eos_id" else ""
+                raise ValueError(f"{name} must be None or an integer{or_several}, got {token!r}")
 
 
 def _is_integer(value):

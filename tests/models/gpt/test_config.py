@@ -39,7 +39,10 @@ def test_a_size_that_is_none_is_refused(name, value):
         ({"norm_eps": 0.0}, "norm_eps must be a positive finite number, got 0.0"),
         ({"norm_eps": float("nan")}, "norm_eps must be a positive finite number, got nan"),
         ({"activation": "swish"}, "activation must be one of gelu_tanh, gelu, relu, silu, got 'swish'"),
-        ({"eos_id": 3.0}, "eos_id must be None or an integer, got 3.0"),
+        ({"bos_id": (3, 4)}, "bos_id must be None or an integer, got (3, 4)"),
+        ({"eos_id": 3.0}, "eos_id must be None or an integer or a tuple of integers, got 3.0"),
+        ({"eos_id": ()}, "eos_id must be None or an integer or a tuple of integers, got ()"),
+        ({"eos_id": (3, None)}, "eos_id must be None or an integer or a tuple of integers, got (3, None)"),
         ({"pad_id": True}, "pad_id must be None or an integer, got True"),
     ],
 )
