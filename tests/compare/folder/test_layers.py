@@ -9,6 +9,7 @@ from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs
 from compare.folder.ours import KINDS, reads_two
 from compare.folder.theirs import load_theirs
 from refimpl.checkpoints import FAMILIES, load_folder
+from refimpl.models.gpt.config import GptConfig
 from refimpl.positions.rotary_layout import half_to_interleaved
 from tests.checkpoints.tiny import tiny_config, tiny_model
 
@@ -45,6 +46,12 @@ def compared(folder, class_name, dtype, spoil=None):
             spoil(model)
     inputs = draw_inputs(name, checkpoint.config, n_seq=9)
     return compare_layers(checkpoint, groups, model, inputs, dtype)
+
+
+@pytest.mark.parametrize(("eos_id", "left"), [(None, {0, 1, 2}), (2, {0, 1}), ((0, 2), {1})])
+def test_no_token_that_ends_a_text_is_drawn(eos_id, left):
+    config = GptConfig(vocab_size=4, n_position=32, d_model=2, n_head=1, n_layer=1, d_ff=2, pad_id=3, eos_id=eos_id)
+    assert set(np.ravel(draw_inputs("gpt2", config, n_seq=32)["token_ids"]).tolist()) == left
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
