@@ -59,7 +59,8 @@ def beam_search(
     constraints : Constraints, optional
         What may come next; they act on logarithms of probabilities, which are not normalised again.
     length_penalty : float, optional
-        The sum of logarithms is divided by the number of new tokens to this power: above 0 favours longer texts.
+        The sum of logarithms is divided by the number of new tokens to this power, between -50 and 50:
+        above 0 favours longer texts.
     early_stopping : {False, True, "never"}, optional
         When a group with as many finished texts as beams ends: True, at once; False, when its best beam, if it ended
         now, would be no better than the worst of them; "never", when it could become no better at any length.
@@ -88,8 +89,10 @@ def beam_search(
     """
     xp, text = array_namespace(token_ids, mask), prompt(token_ids, mask)
     _check(n_beam, n_group, n_return, early_stopping)
-    rules = Rules(n_beam // n_group, stop, stop.n_new(text.n_prompt), number("length_penalty", length_penalty),
-                  early_stopping, number("diversity_penalty", diversity_penalty, at_least=0.0))  # fmt: skip
+    # Beyond these bounds the power of a length leaves the numbers.
+    length_penalty = number("length_penalty", length_penalty, at_least=-50.0, at_most=50.0)
+    rules = Rules(n_beam // n_group, stop, stop.n_new(text.n_prompt), length_penalty, early_stopping,
+                  number("diversity_penalty", diversity_penalty, at_least=0.0))  # fmt: skip
     groups = [[Group((Beam(0.0, (), i),))] * n_group for i in range(token_ids.shape[0])]
     now, reader = text, reader_of(model)
     while True:

@@ -22,13 +22,16 @@ def draw(probabilities, uniform):
     Raises
     ------
     ValueError
-        If there is not one uniform number for every row.
+        If there is not one uniform number for every row, or a weight is NaN or infinite.
     """
     xp = array_namespace(probabilities, uniform)
     check_shape("uniform", uniform, probabilities.shape[:1])
     # In float64: in float32 the largest numbers below 1 would round to 1.
     up_to = xp.cumsum(probabilities.astype(xp.float64), axis=-1)
     total = up_to[:, -1:]
+    # NaN would compare as false with everything, and the first token would always come.
+    usable = bool(xp.all(xp.isfinite(total)))
+    check_setting("probabilities", "a row with NaN or infinity", usable, "finite")
     reached = (up_to > uniform.astype(xp.float64)[:, None] * total) | (up_to >= total)
     return xp.argmax(reached.astype(xp.int64), axis=-1)
 

@@ -45,3 +45,9 @@ def test_too_few_numbers_are_refused():
         uniforms(42, 2, 2, like=np.zeros(1))
     with pytest.raises(ValueError, match=r"uniform must have shape \(2,\), got \(1,\)"):
         draw(np.ones((2, 3)), np.zeros(1))
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(weight):
+    with pytest.raises(ValueError, match="probabilities must be finite"):
+        draw(np.array([[0.5, 0.5], [weight, 0.5]]), np.array([0.1, 0.1]))
