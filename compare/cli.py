@@ -47,7 +47,7 @@ def main():
         status = app(standalone_mode=False)
     except typer.exceptions.TyperException as error:
         status = _complain(error.format_message(), 2)
-    except (Problem, OSError) as error:
+    except (Problem, OSError, MemoryError) as error:
         status = _complain(error, 2)
     sys.exit(status)
 

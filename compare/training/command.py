@@ -26,13 +26,15 @@ def training(
 ):
     """Train the same small GPT here and in PyTorch, and compare the losses step by step."""
     from compare.run.problem import Problem
-    from refimpl.checkpoints.errors import CheckpointError
+    from refimpl.commands.small_gpt import check_length
 
     try:
         plan, token_ids = _planned(text, {"layers": layers, "heads": heads, "width": width},
                                    {"steps": steps, "batch": batch, "context": context, "seed": seed, "dtype": dtype,
                                     "learning_rate": learning_rate})  # fmt: skip
-    except CheckpointError as error:
+        plan.rate(0)
+        check_length(plan, token_ids)
+    except ValueError as error:
         raise Problem(error) from None
     return _compare(plan, token_ids, legal, plot)
 

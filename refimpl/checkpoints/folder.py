@@ -69,8 +69,8 @@ def load_folder(folder, *, max_bytes=MAX_BYTES):
         them: every setting is named by key and value, every tensor by name.
     """
     folder = Path(folder)
+    settings = read_config(folder / SETTINGS)
     with naming(folder / SETTINGS):
-        settings = read_config(folder / SETTINGS)
         family = family_named(settings.get("model_type"))
         config = family.config_from_hf(settings)
     tensors = open_weights(folder, max_bytes=max_bytes)

@@ -30,11 +30,13 @@ def main():
     """Run the command line; whatever the user can put right is one line on the standard error."""
     try:
         status = app(standalone_mode=False)
+        if status == 130:  # typer has caught the interrupt
+            status = _complain("interrupted", status)
     except typer.exceptions.TyperException as error:
         status = _complain(error.format_message())
     except KeyboardInterrupt:
         status = _complain("interrupted", 130)
-    except (ValueError, RuntimeError, OSError) as error:
+    except (ValueError, RuntimeError, OSError, MemoryError) as error:
         status = _complain(error)
     except ImportError as error:
         status = _complain(f"{error}; pip install 'refimpl[text]' brings what the commands need")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from refimpl.commands.options import EARLY, Usage, chosen
+from refimpl.commands.options import EARLY, Usage, chosen, flag
 from refimpl.commands.writer import load_writer
 from refimpl.generation import (
     Constraints,
@@ -44,7 +44,7 @@ def prompts_of(writer, strings):
     """
     prompts = []
     for string in strings or [""]:
-        tokens = writer.tokenizer.encode(string).ids
+        tokens = _encoded(writer, "prompt", string)
         if not tokens and (not string and writer.bos_id is not None):
             tokens = [writer.bos_id]
         if not tokens:
@@ -95,7 +95,7 @@ def run(folder, prompts, *, method, given, max_new_tokens, stop_strings, rules, 
     writer = load_writer(folder, **loaded)
     token_ids, mask = prompts_of(writer, prompts)
     stop = Stop(max_new_tokens, writer.max_length, writer.eos_ids, tuple(stop_strings), writer.tokenizer.decode)
-    words = tuple(tuple(writer.tokenizer.encode(word).ids) for word in rules.pop("bad_words", ()))
+    words = tuple(_encoded(writer, "bad_word", word) for word in rules.pop("bad_words", ()))
     common = {"stop": stop, "constraints": Constraints(bad_words=words, **rules)}
     if method in ("beam", "diverse"):
         return _beams(writer, token_ids, mask, settings, common, prompts, out)
@@ -103,6 +103,14 @@ def run(folder, prompts, *, method, given, max_new_tokens, stop_strings, rules, 
     if token_ids.shape[0] == 1:
         return _stream(texts, writer, prompts, out)
     return _show_all(texts, writer, prompts, out)
+
+
+def _encoded(writer, name, string):
+    try:
+        string.encode("utf-8")
+    except UnicodeEncodeError:  # bytes of the terminal that are no characters
+        raise Usage(f"{flag(name)} must be text in UTF-8, got {string!a}") from None
+    return tuple(writer.tokenizer.encode(string).ids)
 
 
 def _texts(method, writer, token_ids, mask, settings, common, loaded):

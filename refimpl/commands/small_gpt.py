@@ -121,6 +121,26 @@ def split(token_ids):
     return token_ids[:n], token_ids[n:]
 
 
+def check_length(plan, token_ids):
+    """Require that a text has a window, and the token after it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Says how long a window is.
+    token_ids : array of int, shape (n_token,)
+        The text.
+
+    Raises
+    ------
+    CheckpointError
+        If it is too short.
+    """
+    if token_ids.shape[0] <= plan.n_seq:
+        raise CheckpointError(f"the text must be longer than a window of {plan.n_seq} tokens, "
+                              f"got {token_ids.shape[0]}")  # fmt: skip
+
+
 def batches(plan, token_ids):
     """Draw the batches of a training; the same seed gives the same ones.
 
@@ -136,9 +156,7 @@ def batches(plan, token_ids):
     inputs, targets : array of int, shape (n_batch, n_seq)
         As `windows` gives them.
     """
-    if token_ids.shape[0] <= plan.n_seq:
-        raise CheckpointError(f"the text must be longer than a window of {plan.n_seq} tokens, "
-                              f"got {token_ids.shape[0]}")  # fmt: skip
+    check_length(plan, token_ids)
     generator = np.random.default_rng([plan.seed, 1])
     for _ in range(plan.n_step):
         yield windows(token_ids, n_batch=plan.n_batch, n_seq=plan.n_seq, generator=generator)
@@ -188,8 +206,10 @@ def held_out_loss(plan, params, token_ids, *, n_window=64):
     Returns
     -------
     float
-        The mean over their tokens, in nats.
+        The mean over their tokens, in nats; NaN if there is not one token and the next.
     """
+    if token_ids.shape[0] < 2:
+        return math.nan
     n_seq = min(plan.n_seq, token_ids.shape[0] - 1)
     starts = np.unique(np.linspace(0, token_ids.shape[0] - 1 - n_seq, n_window).astype(int)).tolist()
     losses = []

@@ -3,12 +3,14 @@
 import csv
 import json
 import math
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
 from refimpl.arrays import asarray
+from refimpl.checkpoints.errors import CheckpointError, refusal
 from refimpl.checkpoints.folder import Checkpoint, save_folder
 from refimpl.checkpoints.tokenizer import END, TOKENIZER
 from refimpl.commands.corpus import read_corpus
@@ -42,6 +44,7 @@ def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_na
     out : file
         Where the report goes.
     """
+    check_writable(output)
     corpus = read_corpus(text)
     tokenizer = tokenizer_for(corpus, kind, vocab_size)
     plan = plan_of(tokenizer, sizes, settings)
@@ -57,11 +60,32 @@ def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_na
           file=out)  # fmt: skip
     for path in save(output, plan, params, tokenizer, losses, final):
         print(path, file=out)
-    if n_sample:
+    if n_sample and plan.n_seq > 1:
         print(file=out)
-        write(output, [corpus[: corpus.find("\n") + 1] or corpus[:1]], method="sample", given={"temperature": 0.8},
+        write(output, [_opening(corpus, tokenizer, plan.n_seq)], method="sample", given={"temperature": 0.8},
               max_new_tokens=n_sample, stop_strings=[], rules={}, use_cache=True, dtype=None,
               backend_name=backend_name, out=out)  # fmt: skip
+
+
+def check_writable(folder):
+    """Find out before the work is done, not after it, that its result cannot be kept.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where it shall go; nothing is made there yet.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder, or where it is not there the nearest one above it, cannot be written.
+    """
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise refusal(folder, "a folder that can be written", error.strerror or str(error)) from None
 
 
 def plan_of(tokenizer, sizes, settings):
@@ -115,7 +139,8 @@ def save(output, plan, params, tokenizer, losses, final):
     host = {key: x if isinstance(x, np.ndarray) else x.get() for key, x in params.items()}
     save_folder(output, Checkpoint("gpt2", host, plan.config))
     tokenizer.save(str(output / TOKENIZER))
-    told = {**{key: value for key, value in vars(plan).items() if key != "config"}, "held_out_loss": final}
+    told = {key: value for key, value in vars(plan).items() if key != "config"}
+    told["held_out_loss"] = final if math.isfinite(final) else None
     (output / "training.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     with open(output / "losses.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
@@ -169,9 +194,18 @@ def _watched(plan, token_ids):
     with tqdm(training(plan, token_ids), total=plan.n_step, unit="step", disable=None) as bar:
         for progress in bar:
             losses.append(progress.loss)
+            if not math.isfinite(progress.loss):
+                raise CheckpointError(f"the loss must be finite, got {progress.loss} at step {len(losses)}; a smaller "
+                                      "--learning-rate may help")  # fmt: skip
             params = progress.params
             bar.set_postfix_str(f"loss {_smooth(losses[-100:])[-1]:.3f}", refresh=False)
     return losses, params
+
+
+def _opening(corpus, tokenizer, n_position):
+    """Take the first line; or a character, if the line leaves the model no position to write at."""
+    line = corpus[: corpus.find("\n") + 1]
+    return line if line and len(tokenizer.encode(line).ids) < n_position else corpus[:1]
 
 
 def _smooth(losses):

@@ -132,3 +132,25 @@ def test_the_folder_is_one_of_hugging_face(trained):
         want = theirs(torch.tensor([tokens])).logits.numpy()
     # A hundred roundings or so, of numbers about as large as the logits.
     assert np.max(np.abs(logits - want)) <= 128 * np.finfo(float).eps * np.max(np.abs(want))
+
+
+@pytest.mark.parametrize("option", ["--prompt", "--bad-word"])
+def test_bytes_that_are_no_text_are_refused(command, trained, option):
+    status, _, err = command("generate", trained, "--prompt", "1", option, "\udcff")
+    assert (status, f"{option} must be text in UTF-8" in err) == (2, True), err
+
+
+def test_a_power_of_the_length_that_leaves_the_numbers_is_refused(command, trained):
+    status, _, err = command("generate", trained, "--prompt", "1", "--method", "beam", "--length-penalty", "1e10")
+    assert (status, "length_penalty must be in [-50" in err) == (2, True), err
+
+
+def test_a_file_that_is_missing_is_named_once(command, tmp_path):
+    status, _, err = command("generate", tmp_path / "nothing")
+    assert (status, err.count("config.json")) == (2, 1)
+
+
+def test_an_interrupt_is_told(command, monkeypatch):
+    monkeypatch.setattr("refimpl.commands.cli.app", lambda **settings: 130)  # what typer makes of Ctrl-C
+    status, _, err = command("generate")
+    assert (status, err.strip()) == (130, "refimpl: interrupted")

@@ -128,3 +128,31 @@ def test_a_plan_says_all():
     trained_on, held_out = split(text)
     assert (len(trained_on), len(held_out)) == (450, 50)
     assert abs(held_out_loss(PLAN, first_params(PLAN), held_out) - math.log(20)) < 0.1
+
+
+def test_a_line_longer_than_the_model_is_no_prompt(command, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a line of more tokens than positions\n" * 20)
+    status, _, err = command("train", tmp_path / "m", "--text", text, *SIZES, "--context", 4, "--steps", 2)
+    assert not status, err
+
+
+def test_a_text_too_short_to_hold_any_out(command, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("abcdefghij")
+    status, _, err = command("train", tmp_path / "m", "--text", text, *SIZES, "--context", 4, "--steps", 2)
+    assert not status, err
+    assert json.loads((tmp_path / "m" / "training.json").read_text())["held_out_loss"] is None
+
+
+def test_what_cannot_be_kept_is_not_trained(command, text_file):
+    status, out, err = command("train", text_file / "m", "--text", text_file, *SIZES, "--steps", 2)
+    assert (status, out) == (2, "")
+    assert "expected a folder that can be written" in err
+
+
+def test_a_training_that_leaves_the_numbers_ends(command, text_file, tmp_path):
+    words = ["train", tmp_path / "m", "--text", text_file, *SIZES, "--steps", 20, "--learning-rate", 1e30]
+    with np.errstate(all="ignore"):
+        status, _, err = command(*words)
+    assert (status, "the loss must be finite" in err, (tmp_path / "m").exists()) == (2, True, False)
