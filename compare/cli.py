@@ -8,12 +8,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
+import typer
 import typer.exceptions
 
 from compare import __version__
 from compare.costs.command import cost
-from compare.folder.command import checkpoint, compare_folders, folders_among
+from compare.folder.command import checkpoint, compare_folders, folders_among, refuse_options
 from compare.look.command import look
+from compare.run.interrupt import interruptible
 from compare.run.options import Dtype, limits_of, usable_backend
 from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
@@ -31,10 +33,8 @@ Plugins = Annotated[list[str] | None, typer.Option("--plugin", help="Module with
 Measure = StrEnum("Measure", [(name, name) for name in MEASURES])
 
 
-app.command()(training)
-app.command()(checkpoint)
-app.command()(cost)
-app.command()(look)
+for command in (training, checkpoint, cost, look):
+    app.command()(interruptible(command))
 
 
 class Terminated(KeyboardInterrupt):
@@ -95,6 +95,7 @@ def list_cases(
 
 @app.command()
 def run(
+    context: typer.Context,
     cases: Annotated[
         list[str] | None, typer.Argument(help="Names of cases, by default all; or folders with a checkpoint.")
     ] = None,
@@ -124,13 +125,16 @@ def run(
     from compare.report import terminal
     from compare.run.session import Session
 
+    if folders := folders_among(tuple(cases or ())):
+        refuse_options(context)
+        limits = limits_of("numpy", 1, time_limit, memory_limit)
+        wanted = Request(dtypes=tuple(map(str, dtype or ())), seed=seed)
+        return interruptible(compare_folders)(folders, wanted, limits, output)
     names = [tuple(map(str, given or ())) for given in (cases, config, dtype, peer)]
     request = Request(
         *names, tuple(map(str, measure or MEASURES)), profile, usable_backend(backend), seed, tuple(plugin or ())
     )
     limits = limits_of(request.backend, workers, time_limit, memory_limit)
-    if folders := folders_among(request.cases):
-        return compare_folders(folders, request, limits, output)
     session = Session(
         request, output, n_worker=workers, limits=limits
     )

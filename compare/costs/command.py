@@ -34,8 +34,10 @@ def cost(
     from compare.costs.published import PUBLISHED
     from compare.costs.table import costs_of
     from compare.run.catalogue import check_names
+    from compare.run.writable import check_writable
 
     check_names("model", model or (), PUBLISHED)
+    check_writable(output, "cost.json", "cost.svg")
     found = list(costs_of(model or list(PUBLISHED), sorted(length or (128, 512, 2048)), n_batch=batch, dtype=dtype))
     rates = _rates(flops, bandwidth)
     print(render(found, *rates))

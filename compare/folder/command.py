@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from compare.run.options import Dtype, limits_of
+from compare.run.options import Dtype, check_text, limits_of
 from compare.run.plan import Request
 from compare.run.problem import Problem
+
+# What `run` understands of a folder; its other options choose among cases.
+FOR_FOLDERS = {"cases", "dtype", "output", "seed", "time_limit", "memory_limit"}
 
 
 def checkpoint(
@@ -19,7 +22,9 @@ def checkpoint(
     ] = None,
     dtype: Annotated[list[Dtype] | None, typer.Option(help="float64 or float32; by default both.")] = None,
     text: Annotated[str | None, typer.Option(help="What the models read, if there is a tokenizer.json.")] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="How many random tokens they read otherwise.")] = 12,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="How many random tokens they read otherwise; by default 12.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random tokens.")] = 0,
     output: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("reports/checkpoint"),
     time_limit: Annotated[float, typer.Option(min=0.1, max=1e6, help="Seconds.")] = 3600.0,
@@ -57,6 +62,25 @@ def folders_among(names):
     return folders
 
 
+def refuse_options(context):
+    """Refuse options of ``run`` that mean nothing for a folder.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Knows what was given.
+
+    Raises
+    ------
+    Problem
+        If one of them was; one sentence with its name.
+    """
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in FOR_FOLDERS and source is not None and source.name == "COMMANDLINE":
+            raise Problem(f"--{name.replace('_', '-')} is for cases and means nothing for a folder; leave it out")
+
+
 def compare_folders(folders, request, limits, output, **settings):
     """Compare folders with `transformers`, print what was found and write the report.
 
@@ -80,10 +104,13 @@ def compare_folders(folders, request, limits, output, **settings):
     """
     from compare.folder.run import render, run_folders
     from compare.report import write_all
+    from compare.run.writable import check_writable
 
     unknown = [dtype for dtype in request.dtypes if dtype not in ("float64", "float32")]
     if unknown:
         raise Problem(f"dtype must be float64 or float32 for a checkpoint, got {unknown[0]}")
+    check_text(settings.get("text"))
+    check_writable(output, "report.json", "report.md", "report.html")
     command = shlex.join(["refcompare", *sys.argv[1:]])
     report, differences = run_folders(folders, request, limits, command, **settings)
     print(render(report, differences) + "\n")

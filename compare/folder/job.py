@@ -1,9 +1,10 @@
 """Compare one folder: the work of a child process, from paths to rows of a report."""
 
+import re
 import shlex
 from pathlib import Path
 
-from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs
+from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs, positions
 from compare.folder.ours import KINDS, reads_two
 from compare.folder.tensors import differing_settings, differing_tensors
 from compare.folder.theirs import load_theirs
@@ -26,8 +27,8 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
         Of "float64" and "float32".
     text : str or None
         What the models read, where the folder has a tokenizer.json; by default random tokens.
-    n_token : int
-        How many random tokens.
+    n_token : int or None
+        How many random tokens; by default 12, or as many as the model has positions.
     seed : int
         Of the random tokens.
     max_bytes : int
@@ -43,10 +44,13 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
         other = _load(against, max_bytes) if against else (checkpoint, names, groups, class_name)
         if (other[0].model_type, other[2]) != (checkpoint.model_type, groups):
             raise CheckpointError(f"both folders must hold the same kind of model, got {class_name} and {other[3]}")
+        if against:
+            _check_sizes(folder, checkpoint, against, other[0])
+        _check_length(folder, checkpoint, n_token)
         ids = read_text(folder, text, checkpoint.config) if text else None
     except CheckpointError as error:
         return {"refused": str(error)}
-    drawn = draw_inputs(checkpoint.model_type, checkpoint.config, n_seq=n_token, seed=seed)
+    drawn = draw_inputs(checkpoint.model_type, checkpoint.config, n_seq=n_token or 12, seed=seed)
     ids = ids or drawn
     if text and (len(ids["token_ids"][0]) % len(drawn["token_ids"][0]) if checkpoint.model_type == "longformer" else 0):
         return {"refused": f"{folder}: expected a text of whole windows, got {len(ids['token_ids'][0])} tokens"}
@@ -76,6 +80,28 @@ def _load(folder, max_bytes):
     if class_name is None:
         raise CheckpointError(f"{folder}: expected the parts of one class of transformers, got {', '.join(groups)}")
     return checkpoint, names, groups, class_name
+
+
+def _check_length(folder, checkpoint, n_token):
+    n_position, longest = positions(checkpoint.model_type, checkpoint.config, checkpoint.settings)
+    if n_token is not None and n_token > longest:
+        lost = "" if longest == n_position else f", {n_position - longest} of them for no token"
+        most = f"--tokens must be at most {longest} (n_position = {n_position}{lost})"
+        raise CheckpointError(f"{folder}: {most}, got {n_token}")
+
+
+def _check_sizes(folder, checkpoint, against, other):
+    """Refuse what has no layers to set side by side, or other tokens to read."""
+    ours, theirs = checkpoint.params, other.params
+    same = all(ours[key].shape == theirs[key].shape for key in ours.keys() & theirs.keys())
+    if same and _layers(ours) == _layers(theirs):
+        return
+    differ = differing_settings(checkpoint.config, other.config)
+    raise CheckpointError(f"{against}: expected a model of the sizes of {folder}: {'; '.join(differ)}")
+
+
+def _layers(params):
+    return {found[0] for key in params if (found := re.match(r".*?layers\.\d+", key))}
 
 
 def _rows(folder, against, checkpoint, class_name, ids, layers):

@@ -16,6 +16,8 @@ from compare.verdict.spread_rule import judge
 from refimpl.checkpoints.ledger import conventions
 
 ALONE, IN_MODEL = "alone", "in the model"
+# Tokens of a model that names no limit.
+MOST = 2**31
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def draw_inputs(model_type, config, *, n_batch=2, n_seq=12, seed=0):
         ``"token_ids"``; for an encoder–decoder also ``"target_ids"``, for CLIP ``"images"``.
     """
     generator = np.random.default_rng(seed)
-    longest = _longest(model_type, config)
+    _, longest = positions(model_type, config)
     # Longformer of `transformers` pads to whole windows, and its layers read the padding too.
     window = 2 * max(getattr(config, "reaches", (0,))) or 1
     n_seq = min(-(-n_seq // window), longest // window) * window
@@ -86,10 +88,28 @@ def draw_inputs(model_type, config, *, n_batch=2, n_seq=12, seed=0):
     return found
 
 
-def _longest(model_type, config):
+def positions(model_type, config, settings=None):
+    """Find how long a text may be.
+
+    Parameters
+    ----------
+    model_type : str
+        Its family.
+    config : object
+        Knows perhaps how many positions there are.
+    settings : dict, optional
+        Those of config.json: a model with rotary positions has no table of them, and names their number only there.
+
+    Returns
+    -------
+    n_position, longest : int
+        How many positions there are, and how many of them are for tokens.
+    """
+    named = (settings or {}).get("max_position_embeddings")
+    n_position = getattr(config, "n_position", named if isinstance(named, int) else MOST)
     # Where positions are counted from behind the padding token, so many rows of their table have no place.
     n_lost = config.pad_id + 1 if isinstance(conventions(model_type).position_offset, str) else 0
-    return getattr(config, "n_position", 2**31) - n_lost
+    return n_position, n_position - n_lost
 
 
 def _tokens(generator, config, shape):

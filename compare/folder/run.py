@@ -15,7 +15,7 @@ from refimpl.checkpoints.reader import MAX_BYTES
 MOST_SHOWN = 20
 
 
-def run_folders(folders, request, limits, command, *, against=None, text=None, n_token=12, max_bytes=MAX_BYTES):
+def run_folders(folders, request, limits, command, *, against=None, text=None, n_token=None, max_bytes=MAX_BYTES):
     """Compare folders, one after the other.
 
     Parameters
@@ -33,7 +33,7 @@ def run_folders(folders, request, limits, command, *, against=None, text=None, n
     text : str, optional
         What the models read.
     n_token : int, optional
-        How many random tokens they read, if there is no text.
+        How many random tokens they read, if there is no text; by default 12, or as many as a model has positions.
     max_bytes : int, optional
         Most bytes that the weights may need.
 

@@ -1,5 +1,6 @@
 """``refcompare look``: the same text through a BERT and a GPT, their attention maps side by side, and their memory."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +27,12 @@ def look(
     from compare.look.page import render_page
     from compare.look.plot import draw_maps
     from compare.look.weights import attention_weights, habits
+    from compare.run.options import check_text
+    from compare.run.writable import check_writable
 
-    readers = _readers(text, bert, gpt, corpus, steps)
+    check_text(text)
+    check_writable(output, "attention.html", "attention.png")
+    readers = _readers(text, bert, gpt, corpus, steps, partial(_check_choice, layer or (), head))
     weights = [attention_weights(reader.checkpoint, reader.token_ids) for reader in readers]
     tables = [
         (f"Where {reader.title} looks", ["layer", *found], _rows(found))
@@ -45,10 +50,20 @@ def look(
     return 0
 
 
-def _readers(text, bert, gpt, corpus, steps):
+def _check_choice(layers, head, title, n_layer, n_head):
+    """Refuse a layer or head that a model does not have; negative ones count from behind."""
+    from compare.run.problem import Problem
+
+    chosen = [("layer", layer, n_layer) for layer in layers] + [("head", head, n_head)] * (head is not None)
+    for name, value, n in chosen:
+        if not -n <= value < n:
+            raise Problem(f"--{name} must be from {-n} to {n - 1} for {title}, which has {n} {name}s, got {value}")
+
+
+def _readers(text, bert, gpt, corpus, steps, check):
     from tqdm import tqdm
 
-    from compare.look.models import folder_reader, trained_reader
+    from compare.look.models import SIZES, folder_reader, trained_reader
     from compare.run.problem import Problem
     from refimpl.checkpoints import CheckpointError
 
@@ -57,12 +72,21 @@ def _readers(text, bert, gpt, corpus, steps):
 
     try:
         readers = [folder_reader(bert or _minilm(), text, "MiniLM" if bert is None else bert.name)]
+        _check_reader(check, readers[0])
         if gpt is None:
+            check("the GPT that is trained here", SIZES["layers"], SIZES["heads"])
             return [*readers, trained_reader(corpus, text, steps, watch=watch)]
-        return [*readers, folder_reader(gpt, text, gpt.name)]
+        readers.append(folder_reader(gpt, text, gpt.name))
+        _check_reader(check, readers[1])
+        return readers
     except (CheckpointError, ModuleNotFoundError) as error:
         hint = "; or give a folder with --gpt" if gpt is None else ""
         raise Problem(f"{error}{hint}") from None
+
+
+def _check_reader(check, reader):
+    config = reader.checkpoint.config
+    check(reader.title, config.n_layer, config.n_head)
 
 
 def _minilm():

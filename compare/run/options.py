@@ -34,6 +34,25 @@ def limits_of(backend, n_worker, seconds, memory_gib):
     return Limits(seconds, memory_bytes)
 
 
+def check_text(text):
+    """Refuse bytes of the command line that are no characters: no tokenizer takes them.
+
+    Parameters
+    ----------
+    text : str or None
+        What the user gave.
+
+    Raises
+    ------
+    Problem
+        If it was not UTF-8.
+    """
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise Problem("the text must be UTF-8, got bytes that are no characters") from None
+
+
 def usable_backend(name):
     """Find the library that runs our side, and see that it can.
 

@@ -28,6 +28,8 @@ def training(
     from compare.run.problem import Problem
     from refimpl.commands.small_gpt import check_length
 
+    if plot is not None:
+        _check_plot(plot)
     try:
         plan, token_ids = _planned(text, {"layers": layers, "heads": heads, "width": width},
                                    {"steps": steps, "batch": batch, "context": context, "seed": seed, "dtype": dtype,
@@ -37,6 +39,18 @@ def training(
     except ValueError as error:
         raise Problem(error) from None
     return _compare(plan, token_ids, legal, plot)
+
+
+def _check_plot(path):
+    from matplotlib.figure import Figure
+
+    from compare.run.problem import Problem
+    from compare.run.writable import check_writable
+
+    kinds = Figure().canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".").lower() not in kinds:
+        raise Problem(f"--plot must end in one of {', '.join(f'.{kind}' for kind in kinds)}, got {path.name!r}")
+    check_writable(path.parent, path.name)
 
 
 def _planned(text, sizes, settings):
@@ -115,6 +129,7 @@ def _plot(path, losses, judgement):
     bottom.semilogy(steps, 10.0 * judgement.sigma, color="#7f8c8d", linestyle=":", label="10 sigma")
     bottom.set(xlabel="step", ylabel="distance from refimpl")
     bottom.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
     return path

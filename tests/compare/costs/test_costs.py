@@ -110,3 +110,25 @@ def test_an_unknown_model_is_one_line(monkeypatch, capsys):
 def test_the_plot_has_a_line_for_every_model():
     figure = draw_costs(list(costs_of(["gpt-1", "gpt-2"], [16, 32])))
     assert [len(axes.lines) for axes in figure.axes] == [2, 2]
+
+
+def test_an_output_that_cannot_be_written_is_said_before_any_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "cost.svg").mkdir()
+    monkeypatch.setattr(sys, "argv", ["refcompare", "cost", "--output", str(tmp_path)])
+    monkeypatch.setattr("compare.costs.table.costs_of", None)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert capsys.readouterr() == ("", f"refcompare: cannot write {tmp_path / 'cost.svg'}: Is a directory\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["cost.svg"]
+
+
+def test_an_interruption_is_one_line(monkeypatch, capsys, tmp_path):
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["refcompare", "cost", "--output", str(tmp_path)])
+    monkeypatch.setattr("compare.costs.table.costs_of", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, *capsys.readouterr()) == (130, "", "refcompare: interrupted\n")

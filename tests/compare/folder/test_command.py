@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import compare.folder.run
 from compare.cli import main
 from compare.report.schema import problems
 from refimpl.checkpoints import read_safetensors, write_safetensors
@@ -116,3 +117,57 @@ def test_a_text_needs_a_tokenizer(right, inside):
     status, _, err = inside("checkpoint", right, "--text", "Hello")
     assert status == 2
     assert "expected a tokenizer of at most" in err
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_more_tokens_than_positions_are_refused_at_once(name, inside, tmp_path):
+    class_name = {"bert": "BertForPreTraining", "llama": "LlamaForCausalLM"}[name]
+    tiny_model(class_name, tiny_config(name)).save_pretrained(tmp_path)
+    status, out, err = inside("checkpoint", tmp_path, "--tokens", 100000, "--output", tmp_path / "report")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "--tokens must be at most 13 (n_position = 13), got 100000" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--config", "foo"), ("--peer", "torch"), ("--measure", "memory"), ("--profile", "quick"), ("--workers", 2),
+        ("--fresh",), ("--plugin", "foo"), ("--backend", "numpy"),
+    ],
+)  # fmt: skip
+def test_options_for_cases_are_refused_by_name(words, right, inside, tmp_path):
+    status, out, err = inside("run", right, *words, "--output", tmp_path / "report")
+    said = f"refcompare: {words[0]} is for cases and means nothing for a folder; leave it out\n"
+    assert (status, out, err) == (2, "", said)
+
+
+@pytest.mark.parametrize("command", ["run", "checkpoint"])
+def test_an_output_that_cannot_be_written_is_said_before_any_work(command, right, inside, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare.folder.run, "run_folders", None)
+    (tmp_path / "file").write_text("")
+    status, out, err = inside(command, right, "--output", tmp_path / "file" / "report")
+    assert (status, out, err) == (2, "", f"refcompare: cannot write {tmp_path / 'file' / 'report'}: Not a directory\n")
+
+
+@pytest.mark.parametrize(("key", "value"), [("vocab_size", 29), ("num_hidden_layers", 2), ("hidden_size", 24)])
+def test_another_model_to_compare_with_is_refused(key, value, right, inside, tmp_path):
+    tiny_model("BertForPreTraining", tiny_config("bert", **{key: value})).save_pretrained(tmp_path)
+    status, out, err = inside("checkpoint", right, "--against", tmp_path, "--output", tmp_path / "report")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    ours = {"num_hidden_layers": "n_layer", "hidden_size": "d_model"}.get(key, key)
+    assert f"{tmp_path}: expected a model of the sizes of {right}: " in err
+    assert f"{ours} is " in err and f", there {value}" in err
+
+
+@pytest.mark.parametrize("command", ["run", "checkpoint"])
+def test_an_interruption_is_one_line(command, right, inside, tmp_path, monkeypatch):
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare.folder.run, "run_folders", interrupted)
+    assert inside(command, right, "--output", tmp_path) == (130, "", "refcompare: interrupted\n")
+
+
+def test_a_text_that_is_not_utf_8_is_refused(right, inside, tmp_path):
+    status, _, err = inside("checkpoint", right, "--text", "caf\udce9", "--output", tmp_path)
+    assert (status, err) == (2, "refcompare: the text must be UTF-8, got bytes that are no characters\n")

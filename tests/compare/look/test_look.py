@@ -144,3 +144,24 @@ def test_a_folder_that_is_refused_is_one_line(folders, monkeypatch, capsys, tmp_
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "none_such"}))
     assert run(monkeypatch, "it", "--bert", folders["bert"], "--gpt", tmp_path, "--no-memory") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--layer", 3), "--layer must be from -3 to 2 for "),
+    (("--layer", 0, "--layer", -4), "--layer must be from -3 to 2 for "),
+    (("--head", 3), "--head must be from -3 to 2 for "),
+])  # fmt: skip
+def test_layers_and_heads_that_are_not_there_are_refused(words, said, folders, monkeypatch, capsys, tmp_path):
+    models = ("--bert", folders["bert"], "--gpt", folders["gpt2"], "--no-memory", "--output", tmp_path)
+    assert run(monkeypatch, "it was", *models, *words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert said in err
+
+
+def test_what_cannot_be_read_or_written_is_said_before_any_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run(monkeypatch, "it was", "--output", tmp_path / "file" / "look") == 2
+    assert capsys.readouterr().err == f"refcompare: cannot write {tmp_path / 'file' / 'look'}: Not a directory\n"
+    assert run(monkeypatch, "caf\udce9", "--output", tmp_path) == 2
+    assert capsys.readouterr().err == "refcompare: the text must be UTF-8, got bytes that are no characters\n"

@@ -1,11 +1,13 @@
 """A training here and in PyTorch: the same losses, and a judge that knows wrong ones."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from compare.cases.bug import rewritten
+from compare.cli import main
 from compare.training.judge import judge_losses
 from compare.training.relabelled import relabelled_losses
 from compare.training.torch_run import torch_losses
@@ -97,3 +99,31 @@ def test_one_legal_run_is_none():
 def test_what_is_relabelled_is_another_computation():
     """Else the legal runs would measure nothing."""
     assert list(relabelled_losses(PLAN, TEXT, 0)) != losses()
+
+
+def command(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["refcompare", "training", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return (end.value.code, *capsys.readouterr())
+
+
+def test_a_plot_that_cannot_be_written_is_said_before_any_work(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("compare.training.command._planned", None)
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "losses.png"
+    status, out, err = command(monkeypatch, capsys, "--plot", path)
+    assert (status, out, err) == (2, "", f"refcompare: cannot write {path}: Not a directory\n")
+    for name in ("losses.docx", "losses"):
+        status, out, err = command(monkeypatch, capsys, "--plot", tmp_path / name)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "--plot must end in one of " in err
+        assert f", got '{name}'" in err
+
+
+def test_an_interruption_is_one_line(monkeypatch, capsys):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("compare.training.command._planned", interrupted)
+    assert command(monkeypatch, capsys) == (130, "", "refcompare: interrupted\n")
