@@ -10,6 +10,7 @@ import numpy as np
 from compare import strategies
 from refimpl.arrays.narrow import DTYPES as NARROW
 from refimpl.arrays.narrow import Narrow
+from refimpl.models.bert_config import BertConfig
 from tests.properties.autograd_oracle import autograd_gradients
 from tests.properties.component import cast, complex_step, cotangents, directions, outputs
 from tests.properties.rounding import LIMIT, assert_all_close, spread_run
@@ -169,7 +170,9 @@ def select(call, index):
     # Masks and biases may be broadcast along the batch.
     # Those of tokens have no axis of features, and are never broadcast.
     settings = {name: x for name, x in call.settings.items() if isinstance(x, np.ndarray)}
-    of_ids = {x.shape for x in call.arrays.values() if x.dtype.kind in "iu"}
+    # A mask of BERT is one of attention: of rank 2 it says which query sees which key, whatever the batch.
+    is_bert = isinstance(call.settings.get("config"), BertConfig)
+    of_ids = set() if is_bert else {x.shape for x in call.arrays.values() if x.dtype.kind in "iu"}
     masks = {name: x for name, x in settings.items() if x.ndim == rank or name == "is_token" or x.shape in of_ids}
     batched = {name for name, x in (call.arrays | masks).items() if x.shape[:1] == (n_batch,)}
     batched -= {"bias"} if "bias" in call.arrays and call.arrays["bias"].ndim < rank else set()
