@@ -92,7 +92,7 @@ def counting_anew():
 
 WRONG_STEPS = {
     "the past is not counted": counting_anew(),
-    "padding is remembered as tokens": wrong_step('"is_token": is_token', '"is_token": None'),
+    "padding is remembered as tokens": wrong_step('"is_token": newest(mask, token_ids)', '"is_token": None'),
     "nothing is remembered": wrong_step("grown.append(layer_grown)", "grown.append(layer_past)"),
 }
 

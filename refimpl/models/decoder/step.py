@@ -1,7 +1,8 @@
 """Decoding step by step: new tokens go through the model, and the past comes from a cache."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_params, check_setting, check_shape, scope
+from refimpl.arrays import array_namespace, check_params, check_setting, check_shape, scope
 from refimpl.attention.cache import empty_cache
+from refimpl.attention.cache_rows import newest
 from refimpl.blocks.causal_block import causal_block
 from refimpl.layers.linear import linear
 from refimpl.models.decoder.attend import Recall
@@ -83,8 +84,7 @@ def decoder_read(token_ids, params, past, *, config, mask=None, position_ids=Non
     remembered = _nothing_yet(token_ids, params, config) if past is None else past
     n_layer = config.n_layer
     check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")
-    is_token = _new_tokens(token_ids, mask)
-    settings = {**config.attention_settings(), "is_token": is_token, "positions": position_ids}
+    settings = {**config.attention_settings(), "is_token": newest(mask, token_ids), "positions": position_ids}
 
     state, _ = embed(token_ids, scope(params, "embeddings."), config=config)
     grown = []
@@ -100,13 +100,3 @@ def decoder_read(token_ids, params, past, *, config, mask=None, position_ids=Non
 def _nothing_yet(token_ids, params, config):
     sizes = (token_ids.shape[0], config.n_kv_head, config.d_head)
     return (empty_cache(*sizes, like=params[TOKENS], window=config.window),) * config.n_layer
-
-
-def _new_tokens(token_ids, mask):
-    if mask is None:
-        return None
-    n_batch, n_new = token_ids.shape
-    check_boolean(mask=mask)
-    check_shape("mask", mask, (n_batch, None))
-    check_setting("mask.shape[1]", mask.shape[1], mask.shape[1] >= n_new, f"at least {n_new}, the number of new tokens")
-    return mask[:, mask.shape[1] - n_new :]

@@ -1,8 +1,8 @@
 """A GPT that goes on from what it has read: logits of the new tokens, keys and values of the old ones remembered."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_scopes, check_setting, check_shape, pick, scope
+from refimpl.arrays import array_namespace, check_scopes, check_setting, check_shape, pick, scope
 from refimpl.attention.cache import empty_cache
-from refimpl.attention.cache_rows import next_positions
+from refimpl.attention.cache_rows import newest, next_positions
 from refimpl.blocks.decode_block import post_norm_decode, pre_norm_decode
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
@@ -82,7 +82,7 @@ def gpt_read(token_ids, params, past, *, config, mask=None, position_ids=None):
     remembered = _empty(token_ids, params, config) if past is None else past
     n_layer = config.n_layer
     check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")
-    is_token = None if mask is None else _of_new(mask, token_ids)
+    is_token = newest(mask, token_ids)
     counted = next_positions(remembered[0].n_seen, token_ids.shape[1], is_token=is_token)
     places = xp.where(counted >= 0, counted, 0) if position_ids is None else position_ids
     block = pre_norm_decode if config.norm_first else post_norm_decode
@@ -103,11 +103,3 @@ def _empty(token_ids, params, config):
     windows = [config.window if layer % 2 else None for layer in range(config.n_layer)]
     sizes = (token_ids.shape[0], config.n_head, config.d_model // config.n_head)
     return tuple(empty_cache(*sizes, like=params[TOKEN_TABLE], window=window) for window in windows)
-
-
-def _of_new(mask, token_ids):
-    check_boolean(mask=mask)
-    check_shape("mask", mask, (token_ids.shape[0], None))
-    n_new = token_ids.shape[1]
-    check_setting("mask.shape[1]", mask.shape[1], mask.shape[1] >= n_new, f"at least {n_new}, the number of new tokens")
-    return mask[:, mask.shape[1] - n_new :]
