@@ -17,7 +17,7 @@ from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
 from refimpl.arrays.params import add_prefix, merge, pick, scope
 from refimpl.arrays.precision import cast, table_dtype, widen
-from refimpl.arrays.settings import integer, number
+from refimpl.arrays.settings import check_positive, check_size, integer, number
 from refimpl.arrays.shape import sum_to
 from refimpl.arrays.special import erf, logsumexp, scatter_add
 from refimpl.arrays.vocabulary import VOCABULARY
@@ -35,10 +35,12 @@ __all__ = [
     "check_floating",
     "check_ids",
     "check_params",
+    "check_positive",
     "check_rank",
     "check_scopes",
     "check_setting",
     "check_shape",
+    "check_size",
     "check_tokens",
     "default_backend",
     "erf",

@@ -72,6 +72,45 @@ def integer(name, value, *, at_least=-math.inf, below=math.inf):
     return int(value)
 
 
+def check_size(name, value, *, at_least=1):
+    """Require a size, or an id, of a configuration: an int of Python, as JSON has them.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : object
+        What came.
+    at_least : int, optional
+        The smallest number allowed.
+
+    Raises
+    ------
+    ValueError
+        If it is no int, or too small.
+    """
+    fits = _is_a(int, value) and value >= at_least
+    check_setting(name, value, fits, f"an integer of at least {at_least}")
+
+
+def check_positive(name, value):
+    """Require a positive number of a configuration, such as the eps of a norm.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : object
+        What came.
+
+    Raises
+    ------
+    ValueError
+        If it is no int or float of Python, not positive, or infinite.
+    """
+    check_setting(name, value, _is_a((int, float), value) and 0 < value < math.inf, "a positive finite number")
+
+
 def _is_a(kind, value):
     return isinstance(value, kind) and not isinstance(value, bool)
 

@@ -1,7 +1,8 @@
 """The sizes and settings of a BERT-type encoder (Devlin et al. 2018, arXiv:1810.04805, section 3)."""
 
-import math
 from dataclasses import dataclass, fields
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 CHOICES = {
@@ -88,12 +89,10 @@ class BertConfig:
     def __post_init__(self):
         for field in fields(self):
             if field.type is int:
-                _check_int(field.name, getattr(self, field.name), at_least=0 if field.name in MAY_BE_0 else 1)
+                check_size(field.name, getattr(self, field.name), at_least=0 if field.name in MAY_BE_0 else 1)
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 known = ", ".join(map(str, choices))
@@ -117,8 +116,3 @@ class BertConfig:
             The layer itself, or the block that it shares with its neighbours.
         """
         return layer * (self.n_block or self.n_layer) // self.n_layer
-
-
-def _check_int(name, value, *, at_least):
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}")

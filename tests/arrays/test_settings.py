@@ -1,11 +1,12 @@
 """Settings are numbers, named when they are not, and never decide a dtype."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
-from refimpl.arrays import integer, number
+from refimpl.arrays import check_positive, check_size, integer, number
 from refimpl.attention.dot_product import attention
 from refimpl.attention.mask import causal_mask, length_mask
 from refimpl.attention.multi_head import self_attention
@@ -121,3 +122,20 @@ def test_a_setting_of_the_wrong_kind_is_named(name, call, bad):
 def test_more_layers_than_parameters_are_refused_before_they_are_listed():
     with pytest.raises(ValueError, match="n_layer must be at most 2"):
         encoder(X[None], PARAMS, n_layer=10**30, n_head=2)
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.0, "1", None])
+def test_a_size_is_a_positive_int(value):
+    with pytest.raises(ValueError, match=re.escape(f"n_head must be an integer of at least 1, got {value!r}")):
+        check_size("n_head", value)
+
+
+def test_an_id_may_be_0():
+    check_size("pad_id", 0, at_least=0)
+
+
+@pytest.mark.parametrize("value", [0, -1e-5, math.inf, math.nan, True, "1e-5", None])
+def test_an_eps_is_positive_and_finite(value):
+    with pytest.raises(ValueError, match=re.escape(f"norm_eps must be a positive finite number, got {value!r}")):
+        check_positive("norm_eps", value)
+    check_positive("norm_eps", 1e-12)

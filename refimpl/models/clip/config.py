@@ -1,7 +1,8 @@
 """The sizes and settings of a CLIP (Radford et al. 2021, arXiv:2103.00020, table 20)."""
 
-import math
 from dataclasses import dataclass
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("quick_gelu", "gelu", "gelu_tanh", "relu")
 
@@ -41,12 +42,10 @@ class TowerConfig:
 
     def __post_init__(self):
         for name in ("d_model", "n_head", "n_layer", "d_ff"):
-            _check_size(name, getattr(self, name))
+            check_size(name, getattr(self, name))
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
 
@@ -98,11 +97,11 @@ class ClipConfig:
 
     def __post_init__(self):
         for name in ("vocab_size", "n_position", "image_size", "patch_size", "d_shared", "n_channel"):
-            _check_size(name, getattr(self, name))
+            check_size(name, getattr(self, name))
         if self.image_size % self.patch_size:
             raise ValueError(f"image_size must be a multiple of patch_size = {self.patch_size}, got {self.image_size}")
         if self.eos_id is not None:
-            _check_size("eos_id", self.eos_id, at_least=0)
+            check_size("eos_id", self.eos_id, at_least=0)
             if self.eos_id >= self.vocab_size:
                 raise ValueError(f"eos_id must be below vocab_size = {self.vocab_size}, got {self.eos_id}")
 
@@ -116,8 +115,3 @@ class ClipConfig:
             Their number.
         """
         return (self.image_size // self.patch_size) * (self.image_size // self.patch_size)
-
-
-def _check_size(name, value, *, at_least=1):
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}")

@@ -1,7 +1,8 @@
 """The sizes and settings of an encoder–decoder Transformer (Vaswani et al. 2017, arXiv:1706.03762, table 3)."""
 
-import math
 from dataclasses import dataclass, fields
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 POSITIONS = ("interleaved", "concatenated", "learned")
@@ -89,16 +90,13 @@ class EncoderDecoderConfig:
             value = getattr(self, field.name)
             if field.type is int:
                 at_least = 0 if field.name in ("position_offset", "pad_id", "start_id") else 1
-                if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-                    raise ValueError(f"{field.name} must be an integer of at least {at_least}, got {value!r}")
+                check_size(field.name, value, at_least=at_least)
             if field.type is bool and not isinstance(value, bool):
                 raise ValueError(f"{field.name} must be True or False, got {value!r}")
         for name in ("n_head", "n_decoder_head"):
             if self.d_model % getattr(self, name):
                 raise ValueError(f"d_model must be a multiple of {name} = {getattr(self, name)}, got {self.d_model}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         for name, known in (("activation", ACTIVATIONS), ("positions", POSITIONS)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")

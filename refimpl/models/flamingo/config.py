@@ -1,7 +1,8 @@
 """The sizes and settings of a Flamingo (Alayrac et al. 2022, arXiv:2204.14198, table 5)."""
 
-import math
 from dataclasses import dataclass, fields
+
+from refimpl.arrays import check_positive, check_size
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,12 @@ class FlamingoConfig:
 
     def __post_init__(self):
         for field in fields(self):
-            value, at_least = getattr(self, field.name), 0 if field.name == "image_id" else 1
-            if field.type is int and (not isinstance(value, int) or isinstance(value, bool) or value < at_least):
-                raise ValueError(f"{field.name} must be an integer of at least {at_least}, got {value!r}")
+            if field.type is int:
+                check_size(field.name, getattr(self, field.name), at_least=0 if field.name == "image_id" else 1)
         for width, heads in (("d_model", "n_head"), ("d_visual", "n_visual_head")):
             size, n_head = getattr(self, width), getattr(self, heads)
             if size % n_head:
                 raise ValueError(f"{width} must be a multiple of {heads} = {n_head}, got {size}")
         if self.image_id >= self.vocab_size:
             raise ValueError(f"image_id must be below vocab_size = {self.vocab_size}, got {self.image_id}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)

@@ -1,7 +1,8 @@
 """The sizes and settings of GPT-1, GPT-2 and GPT-3."""
 
-import math
 from dataclasses import dataclass
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("gelu_tanh", "gelu", "relu", "silu")
 SIZES = ("vocab_size", "n_position", "d_model", "n_head", "n_layer", "d_ff", "n_label")
@@ -76,17 +77,13 @@ class GptConfig:
 
     def __post_init__(self):
         for name in (*SIZES, *(["window"] if self.window is not None else [])):
-            value = getattr(self, name)
-            if not _is_integer(value) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+            check_size(name, getattr(self, name))
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
         for name in ("norm_first", "tied"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         for name in TOKENS:

@@ -1,7 +1,8 @@
 """The sizes and settings of a Longformer (Beltagy, Peters, Cohan 2020, arXiv:2004.05150, section 5)."""
 
-import math
 from dataclasses import dataclass, fields
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 
@@ -59,16 +60,12 @@ class LongformerConfig:
         sizes = {field.name: getattr(self, field.name) for field in fields(self) if field.type is int}
         reaches = {f"reaches[{i}]": reach for i, reach in enumerate(self.reaches)}
         for name, value in {**sizes, **reaches}.items():
-            at_least = 0 if name == "pad_id" else 1
-            if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-                raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}")
+            check_size(name, value, at_least=0 if name == "pad_id" else 1)
         if not self.reaches:
             raise ValueError("reaches must hold one reach for each block, got none")
         if self.d_model % self.n_head:
             raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         if self.pad_id >= min(self.vocab_size, self.n_position):

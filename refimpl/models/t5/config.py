@@ -1,7 +1,8 @@
 """The sizes and settings of a T5 (Raffel et al. 2020, arXiv:1910.10683, section 3.1.1)."""
 
-import math
 from dataclasses import dataclass, fields
+
+from refimpl.arrays import check_positive, check_size
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 
@@ -73,13 +74,10 @@ class T5Config:
             value = getattr(self, field.name)
             if field.type is int:
                 at_least = 0 if field.name in ("pad_id", "start_id") else 1
-                if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-                    raise ValueError(f"{field.name} must be an integer of at least {at_least}, got {value!r}")
+                check_size(field.name, value, at_least=at_least)
             if field.type is bool and not isinstance(value, bool):
                 raise ValueError(f"{field.name} must be True or False, got {value!r}")
-        eps = self.norm_eps
-        if not isinstance(eps, (int, float)) or isinstance(eps, bool) or not 0 < eps < math.inf:
-            raise ValueError(f"norm_eps must be a positive finite number, got {eps!r}")
+        check_positive("norm_eps", self.norm_eps)
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         if self.n_bucket < 4 or self.n_bucket % 2:
