@@ -195,8 +195,14 @@ def test_torch_gradients_are_counted():
 
 
 def test_the_same_step_gives_the_same_figure_again():
-    for subject in (numpy_subject(numpy_softmax), torch_subject(torch_attention, partial(torch_tensors, N))):
-        assert figure(subject) == figure(subject)
+    subject = torch_subject(torch_attention, partial(torch_tensors, N))
+    assert figure(subject) == figure(subject)
+
+
+def test_the_same_step_of_numpy_gives_the_same_figure_but_for_small_objects():
+    # How many of these CPython takes anew depends on what its free lists hold at the time.
+    subject = numpy_subject(numpy_softmax)
+    assert abs(figure(subject) - figure(subject)) <= figure(at_smallest(subject)) < SQUARE / 8
 
 
 def test_gradients_left_by_an_earlier_call_are_refused():
