@@ -189,7 +189,9 @@ def agrees_with_autograd(component, call):
     """HIPS autograd, which knows nothing of our pullbacks, finds the same gradients from the same forward."""
     _, gradients = component.run(call)
     _, spreads = spread_run(component, call)
-    assert_all_close(gradients, autograd_gradients(component, call), spreads)
+    want = autograd_gradients(component, call)
+    in_float64 = any(x.dtype == np.float64 for x in want.values())
+    assert_all_close(gradients, want, spreads, n_rounded=2 if in_float64 else 1)
 
 
 def second_derivative(component, call):

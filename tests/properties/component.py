@@ -106,8 +106,8 @@ def _like(y, generator):
 
 
 def cast(x, dtype):
-    """Round to a dtype by name, 16-bit ones to `Narrow`."""
-    dtype = np.dtype(np.float64) if np.dtype(dtype).kind == "c" else np.dtype(dtype)
+    """Round to a dtype by name, 16-bit ones to `Narrow`, complex ones to their parts."""
+    dtype = np.empty(0, dtype).real.dtype
     return narrow(x, dtype) if dtype.itemsize == 2 else x.astype(dtype)
 
 
