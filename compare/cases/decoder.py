@@ -7,7 +7,7 @@ from compare.cases.case import Config, Inputs
 from compare.cases.draw import normal_params
 from compare.cases.grouped_query import BUGS as GROUPED_BUGS
 from compare.cases.grouped_query_layer import LAYER_BUGS
-from refimpl.attention.grouped_query_layer import grouped_query_self_attention
+from refimpl.attention.grouped.layer import grouped_query_self_attention
 from refimpl.blocks.causal_block import causal_block
 from refimpl.models.decoder import model
 from refimpl.models.decoder.attend import Attend

@@ -7,9 +7,9 @@ from compare.cases.attention_weights import draw_bias, draw_mask, wrong_weights
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from refimpl.attention import grouped_query
 from refimpl.attention.dot_product import attention
-from refimpl.attention.grouped_query import grouped_query_attention
+from refimpl.attention.grouped import attention as grouped
+from refimpl.attention.grouped.attention import grouped_query_attention
 from refimpl.layers.dropout import keep_mask
 
 
@@ -39,7 +39,7 @@ def torch_gqa(q, k, v, *, mask=None, scale=None):
 
 def with_wrong_repeat(old, new):
     """Grouped-query attention whose heads are repeated, or summed, in a wrong way."""
-    return rewritten(grouped_query_attention, _repeat_heads=rewritten(grouped_query._repeat_heads, old, new))
+    return rewritten(grouped_query_attention, _repeat_heads=rewritten(grouped._repeat_heads, old, new))
 
 
 BUGS = {

@@ -10,8 +10,8 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.cases.grouped_query import BUGS as GROUPED_BUGS
 from compare.peers.torch_peer import call_module
-from refimpl.attention import grouped_query_layer
-from refimpl.attention.grouped_query_layer import grouped_query_self_attention
+from refimpl.attention.grouped import layer
+from refimpl.attention.grouped.layer import grouped_query_self_attention
 from refimpl.attention.heads import join_heads
 from refimpl.positions.rotary import rotary
 
@@ -88,12 +88,12 @@ LAYER_BUGS = {
     },
     "positions of the first row for all": {
         "_heads": rewritten(
-            grouped_query_layer._heads, "positions=positions", "positions=None if positions is None else positions[:1]"
+            layer._heads, "positions=positions", "positions=None if positions is None else positions[:1]"
         )
     },
     "heads in reverse order": {"join_heads": backwards},
     "gradient of the rotation forgotten": {
-        "_heads": rewritten(grouped_query_layer._heads, "rotated_pullback(dheads)", "(dheads,)")
+        "_heads": rewritten(layer._heads, "rotated_pullback(dheads)", "(dheads,)")
     },
     "gradient of the keys lost": {"old": "dx_q + dx_k + dx_v", "new": "dx_q + dx_v"},
     "mask ignored": {"old": "q, k, v, bias, mask=mask", "new": "q, k, v, bias, mask=None"},

@@ -10,8 +10,8 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.cases.grouped_query_layer import added_mask, cos_sin
 from compare.peers.torch_peer import call_module
-from refimpl.attention import latent
-from refimpl.attention.latent import absorbed_latent_attention, latent_attention
+from refimpl.attention.latent import layer
+from refimpl.attention.latent.layer import absorbed_latent_attention, latent_attention
 from refimpl.layers.rms_norm import rms_norm
 from refimpl.positions.rotary import rotary
 
@@ -80,20 +80,20 @@ def _unnormed(x, params, **settings):
 
 
 PARTS = {
-    "latent of the keys is not normalised": {"_compressed": rewritten(latent._compressed, rms_norm=_unnormed)},
+    "latent of the keys is not normalised": {"_compressed": rewritten(layer._compressed, rms_norm=_unnormed)},
     "latent of the queries is not normalised": {
-        "_queries": rewritten(latent._queries, _low_rank=rewritten(latent._low_rank, rms_norm=_unnormed))
+        "_queries": rewritten(layer._queries, _low_rank=rewritten(layer._low_rank, rms_norm=_unnormed))
     },
     "the wrong end of the query is rotated": {
         "_queries": rewritten(
-            latent._queries,
+            layer._queries,
             "q = xp.concatenate([q_nope, q_rope], axis=-1)",
             "q = xp.concatenate([q_nope, q_straight[..., ::-1]], axis=-1)",
         )
     },
-    "shared key is not rotated": {"_compressed": rewritten(latent._compressed, "rotate=rotate, ", "")},
+    "shared key is not rotated": {"_compressed": rewritten(layer._compressed, "rotate=rotate, ", "")},
     "gradient of the rotation forgotten": {
-        "_queries": rewritten(latent._queries, "rotated_pullback(dq[..., d_nope:])", "(dq[..., d_nope:],)")
+        "_queries": rewritten(layer._queries, "rotated_pullback(dq[..., d_nope:])", "(dq[..., d_nope:],)")
     },
     "gradient of the compressed part lost": {"old": "dx_q + dx_kv", "new": "dx_q"},
 }

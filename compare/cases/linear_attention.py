@@ -5,8 +5,8 @@ import torch
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from refimpl.attention import linear_attention as module
-from refimpl.attention.linear_attention import causal_linear_attention, elu_plus_one, linear_attention
+from refimpl.attention.linear import attention as module
+from refimpl.attention.linear.attention import causal_linear_attention, elu_plus_one, linear_attention
 from refimpl.layers.relu import relu
 from refimpl.layers.softmax import softmax
 

@@ -13,8 +13,8 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.peers.torch_peer import call_module
-from refimpl.attention import longformer
-from refimpl.attention.longformer import GLOBAL, LOCAL, longformer_attention
+from refimpl.attention.sparse import longformer
+from refimpl.attention.sparse.longformer import GLOBAL, LOCAL, longformer_attention
 
 
 def inputs(generator, *, n_batch, n_seq, d_model, n_global, padded=False, biased=True):

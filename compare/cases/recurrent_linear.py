@@ -5,9 +5,9 @@ import torch
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.linear_attention import SEQUENCE, TORCH_MAPS, WIDE, feature_bugs, inputs
-from refimpl.attention import recurrent_linear
-from refimpl.attention.linear_attention import elu_plus_one
-from refimpl.attention.recurrent_linear import recurrent_linear_attention
+from refimpl.attention.linear import recurrent
+from refimpl.attention.linear.attention import elu_plus_one
+from refimpl.attention.linear.recurrent import recurrent_linear_attention
 from refimpl.layers.softmax import softmax
 
 
@@ -23,7 +23,7 @@ def torch_sums(q, k, v, memory=None, normaliser=None, *, feature_map=elu_plus_on
 
 
 def _recurrent(part, old, new):
-    return rewritten(recurrent_linear_attention, **{part: rewritten(getattr(recurrent_linear, part), old, new)})
+    return rewritten(recurrent_linear_attention, **{part: rewritten(getattr(recurrent, part), old, new)})
 
 
 RECURRENT_BUGS = {

@@ -10,7 +10,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from compare.cases.relative_shift import SHIFT_BUGS
-from refimpl.attention.relative import relative_attention
+from refimpl.attention.relative.attention import relative_attention
 
 
 def inputs(generator, *, n_batch, n_head, n_query, n_key, d_head, d_value, padded=False):

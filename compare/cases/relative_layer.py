@@ -8,7 +8,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.cases.relative import BUGS, torch_gathered, xlnet
-from refimpl.attention.relative_layer import relative_self_attention
+from refimpl.attention.relative.layer import relative_self_attention
 
 
 def layer_inputs(generator, *, n_batch, n_seq, n_memory, d_model, n_head, d_head):

@@ -5,7 +5,7 @@ import torch
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from refimpl.attention.relative_shift import relative_shift
+from refimpl.attention.relative.shift import relative_shift
 
 
 def shift_inputs(generator, *, lead, n_query, n_key):

@@ -9,10 +9,10 @@ from compare.measure.memory import peak_bytes
 from compare.measure.subject import Subject
 from compare.measure.threads import limited_threads
 from refimpl.attention.dot_product import attention
-from refimpl.attention.longformer import GLOBAL, LOCAL, longformer_attention
 from refimpl.attention.mask import causal_mask
-from refimpl.attention.sliding_window import sliding_window_attention, sliding_window_mask
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.sparse.longformer import GLOBAL, LOCAL, longformer_attention
+from refimpl.attention.sparse.sliding_window import sliding_window_attention, sliding_window_mask
+from refimpl.attention.tiled.attention import tiled_attention
 
 LENGTHS = (256, 512, 1024, 2048)
 N_HEAD, D_HEAD, WINDOW, REACH = 2, 32, 65, 32

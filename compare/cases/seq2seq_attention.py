@@ -7,10 +7,10 @@ from compare.cases.attention_weights import draw_mask
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
-from refimpl.attention import multiplicative
-from refimpl.attention.additive import additive_attention
-from refimpl.attention.alignment import align
-from refimpl.attention.multiplicative import multiplicative_attention
+from refimpl.attention.alignment import multiplicative
+from refimpl.attention.alignment.additive import additive_attention
+from refimpl.attention.alignment.align import align
+from refimpl.attention.alignment.multiplicative import multiplicative_attention
 
 
 def inputs(generator, shapes, *, lead, n_query, n_key, d_query, d_state, mask=None):

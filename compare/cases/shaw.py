@@ -8,7 +8,7 @@ from compare.cases.attention_weights import draw_mask
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from refimpl.attention.shaw import _relative_rows, shaw_attention
+from refimpl.attention.relative.shaw import _relative_rows, shaw_attention
 
 
 def inputs(generator, *, lead, n_query, n_key, d_head, d_value, max_distance, values=True, mask=None):

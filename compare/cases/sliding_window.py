@@ -8,9 +8,9 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from compare.cases.tiled_attention import torch_whole
-from refimpl.attention import band
-from refimpl.attention.band import banded, banded_attention
-from refimpl.attention.sliding_window import sliding_window_attention
+from refimpl.attention.sparse import band
+from refimpl.attention.sparse.band import banded, banded_attention
+from refimpl.attention.sparse.sliding_window import sliding_window_attention
 
 
 def inputs(generator, *, lead, n_query, n_key, d_head, d_value, scale=1.0, padded=False):

@@ -10,9 +10,9 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.sliding_window import inputs
 from compare.cases.tiled_attention import torch_whole
-from refimpl.attention import sparse_strided
-from refimpl.attention.sparse_alternating import alternating_attention
-from refimpl.attention.sparse_strided import strided_attention
+from refimpl.attention.sparse import strided
+from refimpl.attention.sparse.alternating import alternating_attention
+from refimpl.attention.sparse.strided import strided_attention
 
 
 def self_inputs(generator, *, n_seq, **sizes):
@@ -50,7 +50,7 @@ def gpt_neo_alternating(q, k, v, *, layer, window, mask=None, **settings):
 
 
 def wrong_columns(old, new):
-    return rewritten(strided_attention, _columns=rewritten(sparse_strided._columns, old, new))
+    return rewritten(strided_attention, _columns=rewritten(strided._columns, old, new))
 
 
 STRIDED_BUGS = {

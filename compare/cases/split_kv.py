@@ -9,8 +9,8 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from compare.cases.tiled_attention import torch_whole
-from refimpl.attention.merge import merge_attention
-from refimpl.attention.split_kv import split_kv_attention
+from refimpl.attention.tiled.merge import merge_attention
+from refimpl.attention.tiled.split_kv import split_kv_attention
 
 
 def parts_inputs(generator, *, n_part, lead, n_query, d_value, empty=()):

@@ -9,8 +9,8 @@ from compare.cases.attention import inputs
 from compare.cases.attention_weights import torch_scores
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
-from refimpl.attention import tiled
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.tiled import attention as tiled
+from refimpl.attention.tiled.attention import tiled_attention
 
 
 def torch_whole(q, k, v, bias=None, *, mask=None, causal=False, keep=None, rate=0.0, **settings):

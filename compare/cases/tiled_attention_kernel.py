@@ -7,7 +7,7 @@ import torch
 from compare.cases.attention import inputs
 from compare.cases.case import Case, Config
 from compare.cases.tiled_attention import BUGS, SMALL, SQUARE
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.tiled.attention import tiled_attention
 
 
 def torch_flash(q, k, v, *, mask=None, causal=False, scale=None, **tile_sizes):

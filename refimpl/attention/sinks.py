@@ -9,7 +9,7 @@ from refimpl.arrays import (
     check_shape,
     sum_to,
 )
-from refimpl.attention.grouped_query import grouped_query_attention
+from refimpl.attention.grouped.attention import grouped_query_attention
 from refimpl.attention.mask import causal_mask, check_mask
 
 
@@ -112,7 +112,8 @@ def streaming_mask(n_query, n_key, *, window, n_sink, like):
     Notes
     -----
     A window of W counts the query itself, as ``sliding_window`` of Hugging Face does.  StreamingLLM rotates keys by
-    their place among those that are left, not by their position in the text: `refimpl.attention.cache.cache_places`.
+    their place among those that are left, not by their position in the text:
+    `refimpl.attention.cache.key_value.cache_places`.
 
     References
     ----------

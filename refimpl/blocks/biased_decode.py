@@ -1,8 +1,8 @@
 """Unscaled, biased attention of the next positions of a text: to its past, and to another text, both remembered."""
 
 from refimpl.arrays import array_namespace, scope
-from refimpl.attention.cache import append, cache_mask, empty_cache
-from refimpl.attention.cache_rows import next_positions
+from refimpl.attention.cache.key_value import append, cache_mask, empty_cache
+from refimpl.attention.cache.rows import next_positions
 from refimpl.attention.dot_product import attention
 from refimpl.attention.heads import join_heads, split_heads
 from refimpl.attention.mask import padding_mask

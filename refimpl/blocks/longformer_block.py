@@ -1,7 +1,7 @@
 """The encoder block of Longformer: BERT's, with attention to a band and to a few global tokens."""
 
 from refimpl.arrays import add_prefix, check_params, merge, pick, scope
-from refimpl.attention.longformer import GLOBAL, LOCAL, longformer_attention
+from refimpl.attention.sparse.longformer import GLOBAL, LOCAL, longformer_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear

@@ -1,7 +1,7 @@
 """Transformer-XL's blocks: relative attention over memory and segment, and feed-forward (Dai et al. 2019)."""
 
 from refimpl.arrays import add_prefix, array_namespace, check_floating, check_params, check_shape, merge, pick, scope
-from refimpl.attention.relative_layer import KEYS, relative_self_attention
+from refimpl.attention.relative.layer import KEYS, relative_self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
 

@@ -1,6 +1,6 @@
 """The name map between a Hugging Face Longformer and our parameters, as one table."""
 
-from refimpl.attention.longformer import GLOBAL, LOCAL
+from refimpl.attention.sparse.longformer import GLOBAL, LOCAL
 from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.names import Names, positions

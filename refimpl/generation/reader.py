@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refimpl.arrays import array_namespace, check_setting
-from refimpl.attention import cache as key_value
+from refimpl.attention.cache import key_value
 
 
 @dataclass(frozen=True)

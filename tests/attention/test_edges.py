@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from refimpl.attention.dot_product import attention
-from refimpl.attention.grouped_query import grouped_query_attention
-from refimpl.attention.grouped_query_layer import grouped_query_self_attention
-from refimpl.attention.latent import absorbed_latent_attention, latent_attention
-from refimpl.attention.linear_attention import causal_linear_attention, linear_attention
+from refimpl.attention.grouped.attention import grouped_query_attention
+from refimpl.attention.grouped.layer import grouped_query_self_attention
+from refimpl.attention.latent.layer import absorbed_latent_attention, latent_attention
+from refimpl.attention.linear.attention import causal_linear_attention, linear_attention
+from refimpl.attention.linear.recurrent import recurrent_linear_attention
 from refimpl.attention.mask import causal_mask
 from refimpl.attention.multi_head import multi_head_attention, self_attention
-from refimpl.attention.recurrent_linear import recurrent_linear_attention
 from refimpl.attention.sinks import sink_attention
 from tests.properties import checks
 from tests.properties.component import Call

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compare.cases.draw import normal_params
-from refimpl.attention.cache import empty_cache
+from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.mask import causal_mask, padding_mask
 from refimpl.attention.multi_head import self_attention
 from refimpl.attention.multi_head_decode import self_attention_decode

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from refimpl.attention.grouped_query import grouped_query_attention
+from refimpl.attention.grouped.attention import grouped_query_attention
 from refimpl.attention.mask import causal_mask
 from refimpl.attention.sinks import sink_attention, streaming_mask
 from tests.properties import draw_grouped

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from compare import strategies
 from refimpl.attention.mask import causal_mask
-from refimpl.attention.sparse_alternating import alternating_attention
+from refimpl.attention.sparse.alternating import alternating_attention
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from tests.properties import draw_models
 from tests.properties.component import Call, cotangents

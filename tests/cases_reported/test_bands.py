@@ -3,9 +3,9 @@
 import numpy as np
 
 from refimpl.attention.dot_product import attention
-from refimpl.attention.relative_shift import relative_shift
-from refimpl.attention.sliding_window import sliding_window_attention, sliding_window_mask
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.relative.shift import relative_shift
+from refimpl.attention.sparse.sliding_window import sliding_window_attention, sliding_window_mask
+from refimpl.attention.tiled.attention import tiled_attention
 
 GENERATOR = np.random.default_rng(8)
 Q, K, V = (GENERATOR.standard_normal(shape) for shape in [(2, 3, 4), (2, 8, 4), (2, 8, 6)])

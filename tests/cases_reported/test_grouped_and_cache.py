@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from compare.cases.grouped_query_layer import layer_shapes
-from refimpl.attention.cache import append, cache_mask, empty_cache
-from refimpl.attention.grouped_query import grouped_query_attention
-from refimpl.attention.grouped_query_layer import grouped_query_decode, grouped_query_self_attention
+from refimpl.attention.cache.key_value import append, cache_mask, empty_cache
+from refimpl.attention.grouped.attention import grouped_query_attention
+from refimpl.attention.grouped.layer import grouped_query_decode, grouped_query_self_attention
 from refimpl.attention.mask import causal_mask
 from refimpl.positions.rotary import rotary
 from tests.properties.component import Call, Component

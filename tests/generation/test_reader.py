@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from refimpl.attention.cache import append, empty_cache
+from refimpl.attention.cache.key_value import append, empty_cache
 from refimpl.generation.reader import Model, reader_of, reorder_layers, rewind_layers
 from refimpl.generation.text import prompt
 from tests.generation.toy import Toy

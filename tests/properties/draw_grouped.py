@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compare import strategies
 from compare.cases.grouped_query_layer import layer_shapes
 from compare.cases.latent import latent_shapes
-from refimpl.attention.linear_attention import elu_plus_one
+from refimpl.attention.linear.attention import elu_plus_one
 from refimpl.layers.softmax import softmax
 from refimpl.positions.rotary import rotary
 from tests.properties.component import Call

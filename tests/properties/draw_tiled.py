@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from compare import strategies
-from refimpl.attention.longformer import GLOBAL, LOCAL
+from refimpl.attention.sparse.longformer import GLOBAL, LOCAL
 from tests.properties.component import Call
 from tests.properties.draw_attention import dropouts
 from tests.properties.draw_layers import SCALES, SEEDS

@@ -1,10 +1,10 @@
 """Attention with grouped heads, latents, sinks or kernel features, and how to draw its arguments."""
 
-from refimpl.attention.grouped_query import grouped_query_attention
-from refimpl.attention.grouped_query_layer import grouped_query_self_attention
-from refimpl.attention.latent import absorbed_latent_attention, latent_attention
-from refimpl.attention.linear_attention import causal_linear_attention, elu_plus_one, linear_attention
-from refimpl.attention.recurrent_linear import recurrent_linear_attention
+from refimpl.attention.grouped.attention import grouped_query_attention
+from refimpl.attention.grouped.layer import grouped_query_self_attention
+from refimpl.attention.latent.layer import absorbed_latent_attention, latent_attention
+from refimpl.attention.linear.attention import causal_linear_attention, elu_plus_one, linear_attention
+from refimpl.attention.linear.recurrent import recurrent_linear_attention
 from refimpl.attention.sinks import sink_attention
 from refimpl.attention.with_weights import attention_with_weights
 from tests.properties import draw_grouped, draw_layers

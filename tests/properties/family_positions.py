@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from refimpl.attention.shaw import shaw_attention
+from refimpl.attention.relative.shaw import shaw_attention
 from refimpl.positions.bucketed import bucketed_bias
 from refimpl.positions.extension import extend_by_interpolation, extend_by_mean, extend_by_tiling
 from refimpl.positions.rotary import rotary

@@ -4,9 +4,9 @@ Sequences have their batch on the second axis of their states, so that the gener
 `test_recurrent.py` has its own.
 """
 
-from refimpl.attention.additive import additive_attention
-from refimpl.attention.alignment import align
-from refimpl.attention.multiplicative import multiplicative_attention
+from refimpl.attention.alignment.additive import additive_attention
+from refimpl.attention.alignment.align import align
+from refimpl.attention.alignment.multiplicative import multiplicative_attention
 from refimpl.models.recurrent_tagger import recurrent_tagger
 from refimpl.models.recurrent_translator import recurrent_translator
 from refimpl.recurrent.gru import gru, gru_cell

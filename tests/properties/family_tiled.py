@@ -2,18 +2,18 @@
 
 from hypothesis import strategies as st
 
-from refimpl.attention.band import banded, banded_attention
-from refimpl.attention.gather import gather_rows
-from refimpl.attention.longformer import longformer_attention
-from refimpl.attention.merge import merge_attention
-from refimpl.attention.relative import relative_attention
-from refimpl.attention.relative_layer import relative_self_attention
-from refimpl.attention.relative_shift import relative_shift
-from refimpl.attention.sliding_window import sliding_window_attention
-from refimpl.attention.sparse_alternating import alternating_attention
-from refimpl.attention.sparse_strided import strided_attention
-from refimpl.attention.split_kv import split_kv_attention
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.relative.attention import relative_attention
+from refimpl.attention.relative.layer import relative_self_attention
+from refimpl.attention.relative.shift import relative_shift
+from refimpl.attention.sparse.alternating import alternating_attention
+from refimpl.attention.sparse.band import banded, banded_attention
+from refimpl.attention.sparse.gather import gather_rows
+from refimpl.attention.sparse.longformer import longformer_attention
+from refimpl.attention.sparse.sliding_window import sliding_window_attention
+from refimpl.attention.sparse.strided import strided_attention
+from refimpl.attention.tiled.attention import tiled_attention
+from refimpl.attention.tiled.merge import merge_attention
+from refimpl.attention.tiled.split_kv import split_kv_attention
 from tests.properties import draw_tiled
 from tests.properties.component import Component
 

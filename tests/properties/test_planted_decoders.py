@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compare.cases.bug import rewritten
-from refimpl.attention.grouped_query_layer import grouped_query_decode, grouped_query_self_attention
+from refimpl.attention.grouped.layer import grouped_query_decode, grouped_query_self_attention
 from refimpl.attention.mask import causal_mask
 from refimpl.blocks.dispatch import token_slots
 from refimpl.blocks.mixture_of_experts import mixture_of_experts

@@ -13,15 +13,15 @@ from compare.cases.sliding_window import CASES as BAND_CASES
 from compare.cases.sparse import ALTERNATING_BUGS, STRIDED_BUGS
 from compare.cases.split_kv import MERGE_BUGS
 from compare.cases.tiled_attention import BUGS as TILED_BUGS
-from refimpl.attention.band import banded_attention
-from refimpl.attention.longformer import longformer_attention
-from refimpl.attention.merge import merge_attention
-from refimpl.attention.relative import relative_attention
-from refimpl.attention.relative_shift import relative_shift
-from refimpl.attention.sliding_window import sliding_window_attention
-from refimpl.attention.sparse_alternating import alternating_attention
-from refimpl.attention.sparse_strided import strided_attention
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.relative.attention import relative_attention
+from refimpl.attention.relative.shift import relative_shift
+from refimpl.attention.sparse.alternating import alternating_attention
+from refimpl.attention.sparse.band import banded_attention
+from refimpl.attention.sparse.longformer import longformer_attention
+from refimpl.attention.sparse.sliding_window import sliding_window_attention
+from refimpl.attention.sparse.strided import strided_attention
+from refimpl.attention.tiled.attention import tiled_attention
+from refimpl.attention.tiled.merge import merge_attention
 from tests.properties import checks, test_tiled
 from tests.properties.examples import run
 from tests.properties.registry import component_of

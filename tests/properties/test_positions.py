@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from compare.cases.bug import rewritten
-from refimpl.attention import shaw
 from refimpl.attention.multi_head import self_attention
-from refimpl.attention.shaw import shaw_attention
+from refimpl.attention.relative import shaw
+from refimpl.attention.relative.shaw import shaw_attention
 from refimpl.positions import bucketed
 from refimpl.positions.bucketed import bucketed_bias
 from refimpl.positions.extension import extend_by_interpolation, extend_by_mean, extend_by_tiling

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from refimpl.arrays import logsumexp
-from refimpl.attention.band import band_mask, banded_attention
 from refimpl.attention.dot_product import attention
-from refimpl.attention.longformer import longformer_attention
 from refimpl.attention.mask import causal_mask
-from refimpl.attention.merge import merge_attention
-from refimpl.attention.relative import relative_attention
-from refimpl.attention.relative_shift import relative_shift
-from refimpl.attention.sliding_window import sliding_window_attention, sliding_window_mask
-from refimpl.attention.sparse_alternating import alternating_attention, alternating_mask
-from refimpl.attention.sparse_strided import strided_attention, strided_mask
-from refimpl.attention.split_kv import split_kv_attention
-from refimpl.attention.tiled import tiled_attention
+from refimpl.attention.relative.attention import relative_attention
+from refimpl.attention.relative.shift import relative_shift
+from refimpl.attention.sparse.alternating import alternating_attention, alternating_mask
+from refimpl.attention.sparse.band import band_mask, banded_attention
+from refimpl.attention.sparse.longformer import longformer_attention
+from refimpl.attention.sparse.sliding_window import sliding_window_attention, sliding_window_mask
+from refimpl.attention.sparse.strided import strided_attention, strided_mask
+from refimpl.attention.tiled.attention import tiled_attention
+from refimpl.attention.tiled.merge import merge_attention
+from refimpl.attention.tiled.split_kv import split_kv_attention
 from tests.properties.component import cotangents
 from tests.properties.examples import run
 from tests.properties.registry import component_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
-from refimpl.attention.grouped_query_layer import grouped_query_decode, grouped_query_self_attention
+from refimpl.attention.grouped.layer import grouped_query_decode, grouped_query_self_attention
 
 FUSED = "qkv_proj."
 SEPARATE = ("q_proj.", "k_proj.", "v_proj.")

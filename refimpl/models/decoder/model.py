@@ -11,8 +11,8 @@ from refimpl.arrays import (
     merge,
     scope,
 )
-from refimpl.attention.band import band_mask
 from refimpl.attention.mask import causal_mask, padding_mask
+from refimpl.attention.sparse.band import band_mask
 from refimpl.blocks.causal_block import causal_block
 from refimpl.blocks.encoder import add_gradients
 from refimpl.models.decoder.attend import Attend

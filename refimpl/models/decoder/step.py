@@ -1,8 +1,8 @@
 """Decoding step by step: new tokens go through the model, and the past comes from a cache."""
 
 from refimpl.arrays import array_namespace, check_params, check_setting, check_shape, scope
-from refimpl.attention.cache import empty_cache
-from refimpl.attention.cache_rows import newest
+from refimpl.attention.cache.key_value import empty_cache
+from refimpl.attention.cache.rows import newest
 from refimpl.blocks.causal_block import causal_block
 from refimpl.layers.linear import linear
 from refimpl.models.decoder.attend import Recall

@@ -1,8 +1,8 @@
 """An encoder–decoder that writes on: what was read is remembered once, what was written step by step."""
 
 from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
-from refimpl.attention.cache import empty_cache
-from refimpl.attention.cache_rows import newest, next_positions
+from refimpl.attention.cache.key_value import empty_cache
+from refimpl.attention.cache.rows import newest, next_positions
 from refimpl.attention.mask import padding_mask
 from refimpl.attention.multi_head_decode import remember
 from refimpl.blocks.decode_decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode

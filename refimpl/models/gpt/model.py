@@ -17,7 +17,7 @@ from refimpl.arrays import (
     scope,
 )
 from refimpl.attention.mask import causal_mask, padding_mask
-from refimpl.attention.sparse_alternating import alternating_attention
+from refimpl.attention.sparse.alternating import alternating_attention
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from refimpl.layers.embedding import embedding

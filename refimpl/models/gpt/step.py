@@ -1,8 +1,8 @@
 """A GPT that goes on from what it has read: logits of the new tokens, keys and values of the old ones remembered."""
 
 from refimpl.arrays import array_namespace, check_scopes, check_setting, check_shape, pick, scope
-from refimpl.attention.cache import empty_cache
-from refimpl.attention.cache_rows import newest, next_positions
+from refimpl.attention.cache.key_value import empty_cache
+from refimpl.attention.cache.rows import newest, next_positions
 from refimpl.blocks.decode_block import post_norm_decode, pre_norm_decode
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear

@@ -1,8 +1,8 @@
 """A T5 that writes on: what was read is remembered once, what was written step by step."""
 
 from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
-from refimpl.attention.cache import empty_cache
-from refimpl.attention.cache_rows import newest
+from refimpl.attention.cache.key_value import empty_cache
+from refimpl.attention.cache.rows import newest
 from refimpl.blocks.biased_decode import remember_unscaled
 from refimpl.blocks.decode_t5_block import t5_decoder_decode
 from refimpl.layers.embedding import embedding

@@ -14,8 +14,8 @@ from refimpl.arrays import (
     scope,
     table_dtype,
 )
-from refimpl.attention.band import band_mask
 from refimpl.attention.mask import check_mask
+from refimpl.attention.sparse.band import band_mask
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
 from refimpl.blocks.relative_stack import relative_stack

@@ -9,7 +9,7 @@ import pytest
 from compare.cases.decoder import draw_decoder
 from compare.cases.llama import LLAMA
 from compare.cases.mixtral import MIXTRAL
-from refimpl.attention.cache import reorder
+from refimpl.attention.cache.key_value import reorder
 from refimpl.models.decoder.config import decoder_shapes
 from refimpl.models.decoder.families import bloom_config, gpt_neox_config, llama_config, mixtral_config
 from refimpl.models.decoder.lm import decoder_lm

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from refimpl.attention.cache import reorder
+from refimpl.attention.cache.key_value import reorder
 from refimpl.blocks.target_loss import target_loss
 from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig

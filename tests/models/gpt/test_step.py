@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from refimpl.attention.cache import reorder, rewind
+from refimpl.attention.cache.key_value import reorder, rewind
 from refimpl.models.gpt.heads import gpt_lm
 from refimpl.models.gpt.step import gpt_step
 from tests.models.gpt.small_gpt import GPT1, GPT2, GPT3, LEFT, TOKEN_IDS, UNTIED, params, run

@@ -1,0 +1,1 @@
+"""What attention remembers of the past while decoding."""

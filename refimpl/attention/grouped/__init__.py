@@ -1,0 +1,1 @@
+"""Fewer heads of keys and values than of queries."""

@@ -1,0 +1,1 @@
+"""Keys and values made of one small vector a position."""

@@ -1,0 +1,1 @@
+"""A product of features in the place of the softmax."""

@@ -1,0 +1,1 @@
+"""Attention to some of the keys: bands, columns and global tokens."""

@@ -1,0 +1,1 @@
+"""The scores in tiles, and what is attended in parts merged."""
