@@ -4,14 +4,14 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.mixture import choice_inputs, inputs, torch_choice, torch_mixture
 from compare.peers.transformers_experts import transformers_mixture
-from refimpl.blocks.dispatch import combine, dispatch, token_slots
-from refimpl.blocks.expert_choice import expert_choice
-from refimpl.blocks.expert_linear import expert_linear
-from refimpl.blocks.mixture_of_experts import mixture_of_experts
-from refimpl.blocks.noisy_logits import noisy_logits
-from refimpl.blocks.routed_experts import routed_experts
-from refimpl.blocks.router import router
-from refimpl.blocks.shared_expert import shared_expert
+from refimpl.blocks.mixture.dispatch import combine, dispatch, token_slots
+from refimpl.blocks.mixture.expert_choice import expert_choice
+from refimpl.blocks.mixture.expert_linear import expert_linear
+from refimpl.blocks.mixture.layer import mixture_of_experts
+from refimpl.blocks.mixture.noisy_logits import noisy_logits
+from refimpl.blocks.mixture.routed_experts import routed_experts
+from refimpl.blocks.mixture.router import router
+from refimpl.blocks.mixture.shared_expert import shared_expert
 
 
 def wrong_router(old="", new="", **names):

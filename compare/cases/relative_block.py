@@ -10,7 +10,7 @@ from compare.cases.draw import normal, normal_params
 from compare.cases.encoder_block import block_shapes
 from compare.cases.relative import torch_gathered, xlnet
 from compare.cases.relative_layer import torch_layer
-from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
+from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
 
 HEADS = {"n_head": 2}
 SHORT = {"n_batch": 2, "n_seq": 5, "n_memory": 3, "d_model": 6, "n_head": 2, "d_head": 4, "d_ff": 7}

@@ -9,9 +9,9 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.cases.relative import torch_gathered, xlnet
 from compare.cases.relative_block import HEADS, LONG, SHORT, shapes_of_block, torch_block
-from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
-from refimpl.blocks.relative_stack import relative_stack
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
+from refimpl.blocks.relative.stack import relative_stack
 
 N_LAYER = 3
 

@@ -6,7 +6,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
 from compare.peers.float64_throughout import Float64Throughout
-from refimpl.blocks.router_losses import load_balance_loss, router_z_loss
+from refimpl.blocks.mixture.losses import load_balance_loss, router_z_loss
 
 
 def inputs(generator, *, shape, padded=False):

@@ -9,9 +9,9 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.peers import transformer_xl_peer, transformer_xl_torch
 from compare.peers.other_environment import what_is_missing
-from refimpl.blocks.relative_block import relative_pre_norm_block
-from refimpl.blocks.relative_stack import relative_stack
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_pre_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
+from refimpl.blocks.relative.stack import relative_stack
 from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
 from refimpl.models.transformer_xl.config import TransformerXLConfig
 from refimpl.models.transformer_xl.heads import _shared, _unshared, transformer_xl_lm, transformer_xl_loss

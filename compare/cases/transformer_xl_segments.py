@@ -7,7 +7,7 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.transformer_xl import DIVIDED, HF, PLAIN, SHARED, draw_segment, model_params
 from compare.peers import transformer_xl_peer, transformer_xl_torch
 from compare.peers.other_environment import what_is_missing
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.segment_memory import segment_memory
 from refimpl.models.transformer_xl.heads import transformer_xl_loss
 from refimpl.models.transformer_xl.model import transformer_xl
 from refimpl.models.transformer_xl.segments import transformer_xl_segments

@@ -20,8 +20,8 @@ def feed_forward(x, params, *, activation="relu", project=linear):
     activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "quick_gelu", "squared_relu"}, optional
         What bends.
     project : callable, optional
-        What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,
-        whose parameters have an axis more.
+        What widens and narrows: `linear`, or for many networks at once
+        `refimpl.blocks.mixture.expert_linear.expert_linear`, whose parameters have an axis more.
 
     Returns
     -------

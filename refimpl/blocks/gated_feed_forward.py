@@ -20,8 +20,8 @@ def gated_feed_forward(x, params, *, activation="silu", project=linear):
     activation : {"silu", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh", "quick_gelu", "squared_relu"}, optional
         Of the gate: "silu" in Llama, "gelu_tanh" in Gemma and T5 1.1.
     project : callable, optional
-        What widens and narrows: `linear`, or `refimpl.blocks.expert_linear.expert_linear` for many networks at once,
-        whose parameters have an axis more.
+        What widens and narrows: `linear`, or for many networks at once
+        `refimpl.blocks.mixture.expert_linear.expert_linear`, whose parameters have an axis more.
 
     Returns
     -------

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from refimpl.blocks.largest import largest
-from refimpl.blocks.router import router
-from refimpl.blocks.router_losses import load_balance_loss
+from refimpl.blocks.mixture.largest import largest
+from refimpl.blocks.mixture.losses import load_balance_loss
+from refimpl.blocks.mixture.router import router
 from refimpl.layers.softmax import softmax
 from tests.properties.component import Call, Component
 from tests.properties.rounding import assert_close, spread_run

@@ -1,14 +1,14 @@
 """Mixtures of experts, and how to draw their arguments."""
 
-from refimpl.blocks.dispatch import combine, dispatch
-from refimpl.blocks.expert_choice import expert_choice
-from refimpl.blocks.expert_linear import expert_linear
-from refimpl.blocks.mixture_of_experts import mixture_of_experts
-from refimpl.blocks.noisy_logits import noisy_logits
-from refimpl.blocks.routed_experts import routed_experts
-from refimpl.blocks.router import router
-from refimpl.blocks.router_losses import load_balance_loss, router_z_loss
-from refimpl.blocks.shared_expert import shared_expert
+from refimpl.blocks.mixture.dispatch import combine, dispatch
+from refimpl.blocks.mixture.expert_choice import expert_choice
+from refimpl.blocks.mixture.expert_linear import expert_linear
+from refimpl.blocks.mixture.layer import mixture_of_experts
+from refimpl.blocks.mixture.losses import load_balance_loss, router_z_loss
+from refimpl.blocks.mixture.noisy_logits import noisy_logits
+from refimpl.blocks.mixture.routed_experts import routed_experts
+from refimpl.blocks.mixture.router import router
+from refimpl.blocks.mixture.shared_expert import shared_expert
 from tests.properties import draw_mixtures as draw
 from tests.properties.component import Component
 

@@ -1,8 +1,8 @@
 """Transformer-XL, its blocks and memory, and the layers of its vocabulary."""
 
-from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
-from refimpl.blocks.relative_stack import relative_stack
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
+from refimpl.blocks.relative.stack import relative_stack
 from refimpl.layers.adaptive_embedding import adaptive_embedding
 from refimpl.layers.adaptive_softmax import adaptive_cross_entropy, adaptive_log_softmax
 from refimpl.models.transformer_xl.heads import transformer_xl_lm, transformer_xl_loss

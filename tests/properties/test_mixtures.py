@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from compare import strategies
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
-from refimpl.blocks.mixture_of_experts import mixture_of_experts
-from refimpl.blocks.routed_experts import routed_experts
+from refimpl.blocks.mixture.layer import mixture_of_experts
+from refimpl.blocks.mixture.routed_experts import routed_experts
 from tests.properties.component import cotangents, outputs
 from tests.properties.draw_mixtures import mixture_calls, routed_experts_calls
 from tests.properties.registry import component_of

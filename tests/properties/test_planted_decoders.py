@@ -8,10 +8,10 @@ import pytest
 from compare.cases.bug import rewritten
 from refimpl.attention.grouped.layer import grouped_query_decode, grouped_query_self_attention
 from refimpl.attention.mask import causal_mask
-from refimpl.blocks.dispatch import token_slots
-from refimpl.blocks.mixture_of_experts import mixture_of_experts
-from refimpl.blocks.routed_experts import routed_experts
-from refimpl.blocks.router import router
+from refimpl.blocks.mixture.dispatch import token_slots
+from refimpl.blocks.mixture.layer import mixture_of_experts
+from refimpl.blocks.mixture.routed_experts import routed_experts
+from refimpl.blocks.mixture.router import router
 from refimpl.models.decoder import attend, model, step
 from refimpl.models.decoder.lm import decoder_lm
 from refimpl.models.decoder.model import decoder

@@ -8,9 +8,9 @@ from hypothesis import Phase
 from compare.cases.bug import rewritten
 from refimpl.attention.mask import causal_mask
 from refimpl.attention.multi_head_decode import cross_attention_decode
-from refimpl.blocks.biased_decode import biased_cross_decode, biased_self_decode
-from refimpl.blocks.decode_decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
-from refimpl.blocks.decode_t5_block import t5_decoder_decode
+from refimpl.blocks.decoding.biased_attention import biased_cross_decode, biased_self_decode
+from refimpl.blocks.decoding.decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
+from refimpl.blocks.decoding.t5_block import t5_decoder_decode
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.encoder_decoder.model import encoder_decoder
 from refimpl.models.encoder_decoder.step import encoder_decoder_step

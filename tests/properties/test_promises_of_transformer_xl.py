@@ -7,8 +7,8 @@ from compare.cases.bug import rewritten
 from compare.cases.relative import BUGS as RELATIVE_BUGS
 from compare.cases.transformer_xl import CASES as MODELS
 from refimpl.attention.relative.layer import relative_self_attention
-from refimpl.blocks.relative_block import relative_post_norm_block
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_post_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
 from refimpl.layers.adaptive_softmax import adaptive_cross_entropy, adaptive_log_softmax
 from refimpl.models.transformer_xl.model import transformer_xl
 from tests.properties import promises_of_transformer_xl as promises

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from refimpl.arrays import add_prefix
-from refimpl.blocks.mixture_of_experts import mixture_of_experts
+from refimpl.blocks.mixture.layer import mixture_of_experts
 from refimpl.models.decoder.parts import Dense
 
 

@@ -5,7 +5,7 @@ from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.cache.rows import newest, next_positions
 from refimpl.attention.mask import padding_mask
 from refimpl.attention.multi_head_decode import remember
-from refimpl.blocks.decode_decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
+from refimpl.blocks.decoding.decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
 from refimpl.blocks.encoder import encoder
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from refimpl.layers.layer_norm import layer_norm

@@ -3,7 +3,7 @@
 from refimpl.arrays import array_namespace, check_scopes, check_setting, check_shape, pick, scope
 from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.cache.rows import newest, next_positions
-from refimpl.blocks.decode_block import post_norm_decode, pre_norm_decode
+from refimpl.blocks.decoding.encoder_block import post_norm_decode, pre_norm_decode
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.models.gpt.config import GptConfig

@@ -3,8 +3,8 @@
 from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
 from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.cache.rows import newest
-from refimpl.blocks.biased_decode import remember_unscaled
-from refimpl.blocks.decode_t5_block import t5_decoder_decode
+from refimpl.blocks.decoding.biased_attention import remember_unscaled
+from refimpl.blocks.decoding.t5_block import t5_decoder_decode
 from refimpl.layers.embedding import embedding
 from refimpl.layers.linear import linear
 from refimpl.layers.rms_norm import rms_norm

@@ -17,9 +17,9 @@ from refimpl.arrays import (
 from refimpl.attention.mask import check_mask
 from refimpl.attention.sparse.band import band_mask
 from refimpl.blocks.encoder import add_gradients
-from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
-from refimpl.blocks.relative_stack import relative_stack
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
+from refimpl.blocks.relative.stack import relative_stack
 from refimpl.layers.adaptive_embedding import adaptive_embedding
 from refimpl.models.transformer_xl.config import TransformerXLConfig
 from refimpl.positions.sinusoidal import sinusoidal_positions

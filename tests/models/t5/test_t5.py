@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from refimpl.blocks.biased_decode import distance_bias
+from refimpl.blocks.decoding.biased_attention import distance_bias
 from refimpl.checkpoints.t5_names import t5_rows
 from refimpl.models.t5.config import T5Config
 from refimpl.models.t5.heads import t5_lm

@@ -1,7 +1,7 @@
 """The decoder block of T5 for the next positions of a target; forward only."""
 
 from refimpl.arrays import check_scopes, scope
-from refimpl.blocks.biased_decode import biased_cross_decode, biased_self_decode
+from refimpl.blocks.decoding.biased_attention import biased_cross_decode, biased_self_decode
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
 from refimpl.blocks.t5_block import DECODER_PARTS

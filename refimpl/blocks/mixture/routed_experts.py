@@ -1,10 +1,10 @@
 """The experts of a mixture, once it is known which tokens go where."""
 
 from refimpl.arrays import array_namespace, check_floating, check_shape
-from refimpl.blocks.dispatch import combine, dispatch, token_slots
-from refimpl.blocks.expert_linear import expert_linear
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
+from refimpl.blocks.mixture.dispatch import combine, dispatch, token_slots
+from refimpl.blocks.mixture.expert_linear import expert_linear
 
 
 def routed_experts(x, weights, params, *, chosen, capacity=None, activation="silu", gated=True):

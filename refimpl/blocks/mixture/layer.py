@@ -2,10 +2,10 @@
 
 from refimpl.arrays import add_prefix, array_namespace, check_floating, check_scopes, check_shape, merge, scope
 from refimpl.blocks.encoder import add_gradients
-from refimpl.blocks.largest import largest
-from refimpl.blocks.routed_experts import routed_experts
-from refimpl.blocks.router import router
-from refimpl.blocks.shared_expert import shared_expert
+from refimpl.blocks.mixture.largest import largest
+from refimpl.blocks.mixture.routed_experts import routed_experts
+from refimpl.blocks.mixture.router import router
+from refimpl.blocks.mixture.shared_expert import shared_expert
 
 PARTS = ("router.", "experts.", "shared.")
 
@@ -39,7 +39,7 @@ def mixture_of_experts(
     -------
     y : tuple of array
         The sums, shape (n_batch, n_seq, d_model); and the logits of the router, (n_batch, n_seq, n_expert), from which
-        `refimpl.blocks.router_losses` makes losses.
+        `refimpl.blocks.mixture.losses` makes losses.
     pullback : callable
         Maps ``(dy, dlogits)``, of which the second may be None (0), to ``(dx, dnoise, dparams)``,
         without dnoise where there is no noise.

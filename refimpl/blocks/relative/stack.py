@@ -2,7 +2,7 @@
 
 from refimpl.arrays import add_prefix, array_namespace, check_scopes, check_setting, check_shape, integer, merge, scope
 from refimpl.blocks.encoder import add_gradients
-from refimpl.blocks.relative_block import relative_post_norm_block
+from refimpl.blocks.relative.block import relative_post_norm_block
 
 BIASES = ("r_w_bias", "r_r_bias")
 

@@ -3,9 +3,9 @@ import pytest
 
 from compare.cases.draw import normal_params
 from compare.cases.relative_block import shapes_of_block
-from refimpl.blocks.relative_block import relative_post_norm_block, relative_pre_norm_block
-from refimpl.blocks.relative_stack import relative_stack
-from refimpl.blocks.segment_memory import segment_memory
+from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
+from refimpl.blocks.relative.segment_memory import segment_memory
+from refimpl.blocks.relative.stack import relative_stack
 
 GENERATOR = np.random.default_rng(0)
 PARAMS = normal_params(GENERATOR, shapes_of_block(6, 2, 3, 5))

@@ -2,8 +2,8 @@
 
 from refimpl.arrays import array_namespace, check_setting, integer
 from refimpl.blocks.encoder import add_gradients
-from refimpl.blocks.largest import largest
-from refimpl.blocks.noisy_logits import noisy_logits
+from refimpl.blocks.mixture.largest import largest
+from refimpl.blocks.mixture.noisy_logits import noisy_logits
 from refimpl.layers.softmax import softmax
 
 SOFTMAX_OVER = ("all", "chosen")

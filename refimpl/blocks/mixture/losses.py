@@ -3,7 +3,7 @@
 import math
 
 from refimpl.arrays import array_namespace, check_boolean, check_floating, check_rank, check_shape
-from refimpl.blocks.largest import largest
+from refimpl.blocks.mixture.largest import largest
 from refimpl.layers.softmax import logsumexp, softmax
 
 

@@ -5,7 +5,7 @@ from compare.cases.draw import normal_params
 from compare.cases.encoder_block import block_shapes
 from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.mask import causal_mask
-from refimpl.blocks.decode_block import post_norm_decode, pre_norm_decode
+from refimpl.blocks.decoding.encoder_block import post_norm_decode, pre_norm_decode
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
 from tests.properties.component import Call
 from tests.properties.registry import component_of

@@ -12,8 +12,8 @@ from refimpl.arrays import (
     scope,
 )
 from refimpl.blocks.encoder import add_gradients
-from refimpl.blocks.largest import largest
-from refimpl.blocks.routed_experts import routed_experts
+from refimpl.blocks.mixture.largest import largest
+from refimpl.blocks.mixture.routed_experts import routed_experts
 from refimpl.layers.linear import linear
 from refimpl.layers.softmax import softmax
 

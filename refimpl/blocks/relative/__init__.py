@@ -1,0 +1,1 @@
+"""Transformer-XL: blocks that attend by distance, over a segment and the memory before it."""
