@@ -11,8 +11,8 @@ from compare.peers.transformers_peer import bert_model, call_bert, their_names
 from refimpl.blocks.encoder import encoder
 from refimpl.checkpoints.bert_names import bert_rows
 from refimpl.layers.embedding import embedding
-from refimpl.models.bert import bert, bert_embeddings
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
+from refimpl.models.bert.model import bert, bert_embeddings
 
 SMALL = {"vocab_size": 17, "n_position": 9, "n_segment": 3, "d_model": 12, "n_layer": 2, "n_label": 4}
 ERF = BertConfig(**SMALL, n_head=3, d_ff=10, pad_id=2)

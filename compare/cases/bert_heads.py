@@ -9,7 +9,7 @@ from compare.cases.draw import normal, normal_params
 from compare.cases.feed_forward import TORCH_ACTIVATIONS, always
 from compare.peers.transformers_peer import bert_model, call_bert, their_names
 from refimpl.layers.gelu import gelu_tanh
-from refimpl.models.bert_heads import (
+from refimpl.models.bert.heads import (
     bert_for_pretraining,
     bert_for_sequence_classification,
     masked_token_head,

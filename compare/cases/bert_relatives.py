@@ -7,11 +7,11 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal_params
 from compare.peers.bert_relatives import peer
 from refimpl.checkpoints.bert_settings import RELATIVES
-from refimpl.models import bert as bert_module
-from refimpl.models.bert import bert, bert_embeddings
-from refimpl.models.bert_config import BertConfig
-from refimpl.models.bert_heads import bert_for_pretraining, bert_for_sequence_classification
-from refimpl.models.bert_tasks import bert_for_classification, bert_for_masked_lm
+from refimpl.models.bert import model as bert_module
+from refimpl.models.bert.config import BertConfig
+from refimpl.models.bert.heads import bert_for_pretraining, bert_for_sequence_classification
+from refimpl.models.bert.model import bert, bert_embeddings
+from refimpl.models.bert.tasks import bert_for_classification, bert_for_masked_lm
 
 SMALL = {"vocab_size": 17, "d_model": 12, "n_head": 3, "d_ff": 10, "n_label": 4}
 ROBERTA = BertConfig(**SMALL, n_position=12, n_segment=1, n_layer=2, pad_id=2, **RELATIVES["roberta"].fixed,

@@ -10,7 +10,7 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.cases.feed_forward import TORCH_ACTIVATIONS
 from compare.peers.bert_relatives import peer
-from refimpl.models.bert_tasks import (
+from refimpl.models.bert.tasks import (
     bert_for_masked_lm,
     bert_for_question_answering,
     bert_for_token_classification,

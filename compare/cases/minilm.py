@@ -14,8 +14,8 @@ from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.blocks.encoder_block import post_norm_block
 from refimpl.blocks.feed_forward import feed_forward
 from refimpl.layers.gelu import gelu_tanh
-from refimpl.models.bert import bert
-from refimpl.models.bert_heads import TOKEN_TABLE, pooler
+from refimpl.models.bert.heads import TOKEN_TABLE, pooler
+from refimpl.models.bert.model import bert
 from refimpl.models.masked_token_loss import masked_token_loss
 from refimpl.models.sentence_embedding import sentence_embedding
 

@@ -17,7 +17,7 @@ from compare.peers.transformers_peer import bert_model, their_names
 from refimpl.arrays import scope
 from refimpl.attention.mask import padding_mask
 from refimpl.blocks.encoder_block import post_norm_block
-from refimpl.models.bert import bert
+from refimpl.models.bert.model import bert
 
 SENTENCES = slice(34, 39)
 

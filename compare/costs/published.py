@@ -11,8 +11,8 @@ from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
 from refimpl.checkpoints.gpt_names import gpt_rows
 from refimpl.checkpoints.name_map import Row
 from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
-from refimpl.models.bert_config import BertConfig
-from refimpl.models.bert_heads import bert_for_pretraining
+from refimpl.models.bert.config import BertConfig
+from refimpl.models.bert.heads import bert_for_pretraining
 from refimpl.models.decoder.config import decoder_shapes
 from refimpl.models.decoder.families import bloom_config, gpt_neox_config, llama_config, mixtral_config
 from refimpl.models.decoder.lm import decoder_lm

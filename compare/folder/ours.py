@@ -10,9 +10,9 @@ from compare.folder.watch import watched_causal_block, watched_embed, watched_st
 from compare.interpretations.spread import Spread, spread
 from refimpl.blocks.encoder import encoder
 from refimpl.blocks.transformer import transformer
-from refimpl.models.bert import bert
-from refimpl.models.bert_heads import bert_for_pretraining
-from refimpl.models.bert_tasks import bert_for_masked_lm
+from refimpl.models.bert.heads import bert_for_pretraining
+from refimpl.models.bert.model import bert
+from refimpl.models.bert.tasks import bert_for_masked_lm
 from refimpl.models.clip.image import clip_image
 from refimpl.models.clip.model import clip
 from refimpl.models.clip.text import clip_text

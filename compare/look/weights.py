@@ -7,7 +7,7 @@ import numpy as np
 from compare.cases.bug import rewritten
 from refimpl.attention.with_weights import attention_with_weights
 from refimpl.blocks.encoder import encoder
-from refimpl.models.bert import bert
+from refimpl.models.bert.model import bert
 from refimpl.models.gpt.model import gpt
 
 _seen = ContextVar("weights")

@@ -49,7 +49,7 @@ def albert_rows(config):
 
     Parameters
     ----------
-    config : refimpl.models.bert_config.BertConfig
+    config : refimpl.models.bert.config.BertConfig
         The sizes.
 
     Returns

@@ -69,7 +69,7 @@ def bert_rows(config):
 
     Parameters
     ----------
-    config : refimpl.models.bert_config.BertConfig
+    config : refimpl.models.bert.config.BertConfig
         The sizes.
 
     Returns
@@ -85,7 +85,7 @@ def rows_of(config, table, layer_table, layer):
 
     Parameters
     ----------
-    config : refimpl.models.bert_config.BertConfig
+    config : refimpl.models.bert.config.BertConfig
         The sizes.
     table : list of tuple
         Group, our key, their names and the shape of each.

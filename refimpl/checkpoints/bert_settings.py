@@ -20,7 +20,7 @@ from refimpl.checkpoints.settings_map import (
     not_numbers,
     not_sizes,
 )
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 
 SIZES = {
     "vocab_size": "vocab_size",

@@ -38,7 +38,7 @@ def distilbert_rows(config):
 
     Parameters
     ----------
-    config : refimpl.models.bert_config.BertConfig
+    config : refimpl.models.bert.config.BertConfig
         The sizes.
 
     Returns

@@ -26,7 +26,7 @@ def roberta_rows(config):
 
     Parameters
     ----------
-    config : refimpl.models.bert_config.BertConfig
+    config : refimpl.models.bert.config.BertConfig
         The sizes.
 
     Returns

@@ -12,7 +12,7 @@ from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.layers.gelu import gelu, gelu_tanh
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.tanh import tanh
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 from tests.properties import checks
 from tests.properties.component import Call
 from tests.properties.examples import for_each, run

@@ -5,7 +5,7 @@ from transformers import BertForPreTraining, BertForQuestionAnswering, BertForSe
 
 from refimpl.checkpoints.bert_names import BERT_NAMES, PREFIX, TIED, bert_rows
 from refimpl.checkpoints.bert_settings import bert_config_from_hf
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 
 CLASSES = (BertForPreTraining, BertForSequenceClassification, BertForQuestionAnswering)
 SIZES = {"vocab_size": 31, "d_model": 12, "n_head": 4, "n_layer": 3, "d_ff": 20}

@@ -5,7 +5,7 @@ from transformers import BertConfig as HfConfig
 
 from refimpl.checkpoints.bert_settings import ACCEPTED, SIZES, bert_config_from_hf, bert_config_to_hf
 from refimpl.checkpoints.errors import CheckpointError
-from refimpl.models.bert_config import ACTIVATIONS, BertConfig
+from refimpl.models.bert.config import ACTIVATIONS, BertConfig
 
 SETTINGS = {
     "model_type": "bert",

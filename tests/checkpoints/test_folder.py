@@ -16,7 +16,7 @@ from refimpl.checkpoints.errors import CheckpointError
 from refimpl.checkpoints.folder import Checkpoint, load_folder, save_folder
 from refimpl.checkpoints.reader import read_safetensors
 from refimpl.checkpoints.stored import Stored
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 
 SMALL = BertConfig(31, n_position=11, n_segment=3, d_model=12, n_head=4, n_layer=2, d_ff=20, n_label=5)
 SHARDED = 4_000  # bytes: a few shards

@@ -10,7 +10,7 @@ import numpy as np
 from compare import strategies
 from refimpl.arrays.narrow import DTYPES as NARROW
 from refimpl.arrays.narrow import Narrow
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 from tests.properties.autograd_oracle import autograd_gradients
 from tests.properties.component import cast, complex_step, cotangents, directions, outputs
 from tests.properties.rounding import LIMIT, assert_all_close, spread_run

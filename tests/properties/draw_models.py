@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from compare import strategies
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
-from refimpl.models.bert_config import ACTIVATIONS, BertConfig
+from refimpl.models.bert.config import ACTIVATIONS, BertConfig
 from tests.properties.component import Call
 from tests.properties.draw_attention import head_settings
 from tests.properties.draw_layers import SCALES, SEEDS, ids_but

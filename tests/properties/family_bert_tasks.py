@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from compare import strategies
-from refimpl.models.bert_config import ACTIVATIONS
-from refimpl.models.bert_tasks import (
+from refimpl.models.bert.config import ACTIVATIONS
+from refimpl.models.bert.tasks import (
     bert_for_classification,
     bert_for_masked_lm,
     bert_for_question_answering,

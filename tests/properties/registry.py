@@ -22,13 +22,13 @@ from refimpl.layers.linear import linear
 from refimpl.layers.relu import relu
 from refimpl.layers.softmax import log_softmax, softmax
 from refimpl.layers.tanh import tanh
-from refimpl.models.bert import bert, bert_embeddings
-from refimpl.models.bert_heads import (
+from refimpl.models.bert.heads import (
     bert_for_pretraining,
     bert_for_sequence_classification,
     masked_token_head,
     pooler,
 )
+from refimpl.models.bert.model import bert, bert_embeddings
 from refimpl.positions.learned import learned_positions
 from tests.properties import draw_attention, draw_layers, draw_models
 from tests.properties.component import Component

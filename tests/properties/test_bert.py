@@ -7,7 +7,7 @@ from hypothesis import given
 
 from compare import strategies
 from refimpl.attention.mask import padding_mask
-from refimpl.models.bert import bert
+from refimpl.models.bert.model import bert
 from tests.properties import draw_models
 from tests.properties.component import cotangents
 from tests.properties.registry import BACKBONE, component_of

@@ -19,7 +19,7 @@ from refimpl.layers.gelu import gelu
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.layers.softmax import log_softmax, softmax
-from refimpl.models.bert import bert
+from refimpl.models.bert.model import bert
 from refimpl.models.gpt import model, step
 from refimpl.models.gpt.heads import gpt_lm
 from refimpl.models.gpt.model import gpt

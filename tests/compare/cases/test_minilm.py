@@ -12,7 +12,7 @@ from compare.peers.arrays import ArrayPeer
 from compare.peers.torch_peer import TorchPeer
 from refimpl.attention.mask import padding_mask
 from refimpl.checkpoints.bert_names import BERT_NAMES
-from refimpl.models.bert import bert
+from refimpl.models.bert.model import bert
 from refimpl.models.sentence_embedding import sentence_embedding
 
 # The requirement of the project, for float64: max |error| / max |truth| of every tensor.

@@ -13,7 +13,7 @@ from refimpl.arrays import (
 from refimpl.layers.activation import activation_named
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
-from refimpl.models.bert import BACKBONE, bert
+from refimpl.models.bert.model import BACKBONE, bert
 
 TOKEN_TABLE = "embeddings.token.weight"
 MLM_KEYS = ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "decoder.bias")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from compare import strategies
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 
 CONFIG = BertConfig(
     vocab_size=7, n_position=5, n_segment=2, d_model=6, n_head=2, n_layer=2, d_ff=8, n_label=3, pad_id=1

@@ -16,8 +16,8 @@ from refimpl.layers.activation import activation_named
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.layers.project import project
-from refimpl.models.bert import BACKBONE, bert
-from refimpl.models.bert_heads import MLM_KEYS, TOKEN_TABLE, backbone_of, masked_token_head
+from refimpl.models.bert.heads import MLM_KEYS, TOKEN_TABLE, backbone_of, masked_token_head
+from refimpl.models.bert.model import BACKBONE, bert
 
 POOLINGS = ("first", "mean")
 DENSE_KEYS = ("dense.weight", "dense.bias", "norm.weight", "norm.bias")

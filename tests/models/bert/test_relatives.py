@@ -7,8 +7,8 @@ import pytest
 
 from refimpl.attention.mask import padding_mask
 from refimpl.checkpoints.bert_settings import RELATIVES
-from refimpl.models.bert import bert
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
+from refimpl.models.bert.model import bert
 from refimpl.positions.token_positions import positions_after_padding
 
 SMALL = {"vocab_size": 11, "n_position": 9, "d_model": 6, "n_head": 2, "d_ff": 5, "pad_id": 1}

@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError, asdict
 
 import pytest
 
-from refimpl.models.bert_config import ACTIVATIONS, BertConfig
+from refimpl.models.bert.config import ACTIVATIONS, BertConfig
 
 SIZES = {
     "vocab_size": 31, "n_position": 11, "n_segment": 3, "d_model": 12, "n_head": 4, "n_layer": 2, "d_ff": 20,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from refimpl.attention.mask import padding_mask
-from refimpl.models.bert import bert
-from refimpl.models.bert_tasks import (
+from refimpl.models.bert.model import bert
+from refimpl.models.bert.tasks import (
     bert_for_classification,
     bert_for_masked_lm,
     bert_for_question_answering,
@@ -11,7 +11,7 @@ from refimpl.models.bert_tasks import (
     classification_head,
     pooled_tokens,
 )
-from tests.models.small_bert import BACKBONE, CONFIG, SEGMENT_IDS, TOKEN_IDS, params
+from tests.models.bert.small_bert import BACKBONE, CONFIG, SEGMENT_IDS, TOKEN_IDS, params
 
 GENERATOR = np.random.default_rng(0)
 HEAD = {f"head.{key}": GENERATOR.standard_normal(shape) for key, shape in (

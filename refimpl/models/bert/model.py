@@ -15,7 +15,7 @@ from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.layers.embedding import embedding
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.project import project
-from refimpl.models.bert_config import BertConfig
+from refimpl.models.bert.config import BertConfig
 from refimpl.positions.learned import learned_positions
 from refimpl.positions.token_positions import positions_after_padding
 

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from refimpl.arrays import scope
-from refimpl.models.bert import bert
-from refimpl.models.bert_heads import (
+from refimpl.models.bert.heads import (
     bert_for_pretraining,
     bert_for_sequence_classification,
     masked_token_head,
     pooler,
 )
-from tests.models.small_bert import BACKBONE, CONFIG, FOR_CLASSIFICATION, FOR_PRETRAINING, SEGMENT_IDS, TOKEN_IDS
+from refimpl.models.bert.model import bert
+from tests.models.bert.small_bert import BACKBONE, CONFIG, FOR_CLASSIFICATION, FOR_PRETRAINING, SEGMENT_IDS, TOKEN_IDS
 
 MODELS = pytest.mark.parametrize(
     ("f", "params"),

@@ -3,8 +3,8 @@ import pytest
 
 from refimpl.arrays import scope
 from refimpl.layers.layer_norm import layer_norm
-from refimpl.models.bert import bert, bert_embeddings
-from tests.models.small_bert import BACKBONE, CONFIG, EMBEDDINGS, SEGMENT_IDS, TOKEN_IDS
+from refimpl.models.bert.model import bert, bert_embeddings
+from tests.models.bert.small_bert import BACKBONE, CONFIG, EMBEDDINGS, SEGMENT_IDS, TOKEN_IDS
 
 BOTH = pytest.mark.parametrize(("f", "params"), [(bert, BACKBONE), (bert_embeddings, EMBEDDINGS)])
 

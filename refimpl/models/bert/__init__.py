@@ -1,0 +1,1 @@
+"""BERT and its relatives: encoders that read, and what they are asked."""
