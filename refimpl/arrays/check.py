@@ -179,6 +179,62 @@ def check_broadcastable(name, array, shape):
         raise ValueError(f"{name} must broadcast to {_shape_text(shape)}, got {_shape_text(got)}")
 
 
+def check_gradient(dy, shape, dtype, name="dy"):
+    """Require that the gradient which a pullback is given is that of what its component returned.
+
+    Parameters
+    ----------
+    dy : array, shape `shape`
+        The gradient.
+    shape : tuple of int
+        The shape of what was returned.
+    dtype : dtype
+        Its dtype.
+    name : str, optional
+        What the gradient is called, for the message.
+
+    Raises
+    ------
+    ValueError
+        If the shape differs: broadcast, it would be the gradient of something else.
+    TypeError
+        If it is no array, or the dtype differs; a real one may meet a complex one, for derivatives by complex step.
+    """
+    check_shape(name, dy, shape)
+    array_namespace(dy)
+    kinds = {dy.dtype.kind, dtype.kind}
+    if dy.dtype != dtype and ("c" not in kinds or kinds & {*"biu"}):
+        raise TypeError(f"{name} must have dtype {dtype}, got {dy.dtype}")
+
+
+def check_gradients(dy, returned, *, none=()):
+    """Require a gradient of each of the arrays that a component returned.
+
+    Parameters
+    ----------
+    dy : tuple of (array or None)
+        The gradients.
+    returned : sequence of array
+        The arrays, or others of their shapes and dtypes.
+    none : container of int, optional
+        The places where None may stand for 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer or more, or one has another shape.
+    TypeError
+        If they are no tuple, or one is no such array.
+    """
+    if not isinstance(dy, tuple | list):
+        raise TypeError(f"dy must be a tuple of {len(returned)} gradients, got {type(dy).__name__}")
+    if len(dy) != len(returned):
+        raise ValueError(f"dy must be a tuple of {len(returned)} gradients, got {len(dy)}")
+    for i, (dpart, part) in enumerate(zip(dy, returned, strict=True)):
+        if not (dpart is None and i in none):
+            check_gradient(dpart, part.shape, part.dtype, f"dy[{i}]")
+
+
 def check_params(params, required, optional=()):
     """Require exactly the keys a component knows.
 

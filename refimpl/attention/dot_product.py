@@ -6,6 +6,7 @@ from refimpl.arrays import (
     array_namespace,
     check_broadcastable,
     check_floating,
+    check_gradient,
     check_rank,
     check_setting,
     check_shape,
@@ -133,6 +134,7 @@ def attention(q, k, v, bias=None, *, mask=None, scale=None, softcap=None, keep=N
     y = xp.matmul(dropped, values)
 
     def pullback(dy):
+        check_gradient(dy, (*dropped.shape[:-1], values.shape[-1]), values.dtype)
         ddropped = xp.matmul(dy, xp.swapaxes(values, -1, -2))
         dv = xp.matmul(xp.swapaxes(dropped, -1, -2), dy)
         (dweights,) = dropout_pullback(ddropped)

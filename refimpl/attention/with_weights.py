@@ -6,6 +6,7 @@ from refimpl.arrays import (
     array_namespace,
     check_broadcastable,
     check_floating,
+    check_gradients,
     check_rank,
     check_setting,
     check_shape,
@@ -76,6 +77,7 @@ def attention_with_weights(q, k, v, bias=None, *, mask=None, scale=None, softcap
     y = (xp.matmul(weights, values), weights, lse)
 
     def pullback(dy):
+        check_gradients(dy, y)
         doutput, dweights, dlse = dy
         dv = xp.matmul(xp.swapaxes(weights, -1, -2), doutput)
         (dsoftmax,) = softmax_pullback(dweights + xp.matmul(doutput, xp.swapaxes(values, -1, -2)))

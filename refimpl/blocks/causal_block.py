@@ -1,6 +1,14 @@
 """The block of decoder-only models: norm, attention, norm, feed-forward, one after the other or side by side."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_scopes, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_gradients,
+    check_scopes,
+    merge,
+    scope,
+)
 from refimpl.blocks.encoder import add_gradients
 
 PARTS = ("norm1.", "self_attn.", "norm2.", "feed.")
@@ -52,6 +60,7 @@ def causal_block(x, params, *, norm, attend, feed, parallel=False):
     y = mid + fed
 
     def pullback(dy):
+        check_gradients(dy, (x, *told1, *told2), none=range(1, 1 + len(told1) + len(told2)))
         dsum, dtold1, dtold2 = dy[0], dy[1 : 1 + len(told1)], dy[1 + len(told1) :]
         dnormed2, dfeed = feed_pullback((dsum, *dtold2))
         dread, dnorm2 = norm2_pullback(dnormed2)

@@ -1,6 +1,6 @@
 """Contrastive loss: every pair of a batch is to be told from all others (Radford et al. 2021, arXiv:2103.00020)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_shape
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_params, check_shape
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.layers.unit import unit_vectors
 
@@ -56,6 +56,7 @@ def contrast(a, b, params):
     loss = 0.5 * (of_a + of_b)
 
     def pullback(dy):
+        check_gradients(dy, (loss, logits))
         dloss, dlogits_here = dy
         (dcolumns,) = of_a_pullback(0.5 * dloss)
         (drows,) = of_b_pullback(0.5 * dloss)

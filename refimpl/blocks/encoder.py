@@ -1,6 +1,15 @@
 """Stacks of blocks; the encoder is one whose blocks read nothing else (Vaswani et al. 2017, arXiv:1706.03762, 3.1)."""
 
-from refimpl.arrays import add_prefix, check_scopes, check_setting, integer, merge, pick, scope
+from refimpl.arrays import (
+    add_prefix,
+    check_gradients,
+    check_scopes,
+    check_setting,
+    integer,
+    merge,
+    pick,
+    scope,
+)
 from refimpl.blocks.encoder_block import post_norm_block
 
 
@@ -90,6 +99,7 @@ def stack(x, shared, params, *, n_layer, block, norm=None, **settings):
     last, norm_pullback = (norm or _unchanged)(states[-1], scope(params, "norm."), **pick(settings, "eps"))
 
     def pullback(dy):
+        check_gradients(dy, states, none=range(n_layer - 1))
         dtop, dnorm = norm_pullback(dy[-1])
         dstate, dshared, dparams = None, [None] * len(shared), add_prefix("norm.", dnorm)
         upwards = zip(reversed([*dy[:-1], dtop]), reversed(prefixes), reversed(pullbacks), strict=True)

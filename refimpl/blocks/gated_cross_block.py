@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradient,
     check_params,
     check_scopes,
     check_shape,
@@ -79,6 +80,7 @@ def gated_cross_block(x, memory, params, *, n_head, activation="squared_relu", e
     y = mid + fed * feed_gate
 
     def pullback(dy):
+        check_gradient(dy, fed.shape, fed.dtype)
         (dfeed_gate,) = feed_gate_pullback(xp.sum(dy * fed, axis=(0, 1, 2)))
         dnormed2, dfeed = feed_pullback(dy * feed_gate)
         dmid_normed, dnorm2 = norm2_pullback(dnormed2)

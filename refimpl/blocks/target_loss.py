@@ -1,6 +1,6 @@
 """What models that read and write are trained with: every token of the target from those before it."""
 
-from refimpl.arrays import array_namespace, check_shape
+from refimpl.arrays import array_namespace, check_gradients, check_shape
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.layers.shift import shifted_right
 
@@ -53,6 +53,7 @@ def target_loss(source_ids, labels, params, *, lm, config, mask=None, label_smoo
     loss, loss_pullback = cross_entropy(logits, labels, label_smoothing=label_smoothing)
 
     def pullback(dy):
+        check_gradients(dy, (loss, logits), none=(1,))
         dloss, dlogits_here = dy
         (dlogits,) = loss_pullback(dloss)
         return lm_pullback(dlogits if dlogits_here is None else dlogits + dlogits_here)

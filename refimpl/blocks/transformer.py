@@ -1,6 +1,14 @@
 """The Transformer: an encoder that reads, and a decoder that writes and asks it (Vaswani et al. 2017, figure 1)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_scopes, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_gradients,
+    check_scopes,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.attention.mask import check_mask
 from refimpl.blocks.decoder_block import post_norm_decoder_block, pre_norm_decoder_block
 from refimpl.blocks.encoder import add_gradients, stack
@@ -83,6 +91,7 @@ def transformer(
     )  # fmt: skip
 
     def pullback(dy):
+        check_gradients(dy, (*read, *written), none=range(len(read) + len(written) - 1))
         dread, dwritten = dy[:n_layer], dy[n_layer:]
         dtarget, (dmemory,), ddecoder = decoder_pullback(dwritten)
         dsource, _, dencoder = encoder_pullback((*dread[:-1], add_gradients(dread[-1], dmemory)))

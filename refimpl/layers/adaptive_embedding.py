@@ -1,6 +1,14 @@
 """Adaptive embedding: frequent tokens have wide vectors, rare ones narrow (Baevski & Auli 2018, arXiv:1809.10853)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_ids, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_gradient,
+    check_ids,
+    merge,
+    scope,
+)
 from refimpl.layers.adaptive_clusters import added, check_tables
 from refimpl.layers.embedding import embedding
 from refimpl.layers.project import project
@@ -55,8 +63,10 @@ def adaptive_embedding(ids, params, *, cutoffs=()):
         parts.append(xp.where(inside[..., None], wide, 0.0))
         pullbacks.append((inside, rows_pullback, wide_pullback))
     y = added(parts)
+    d_model, dtype = y.shape[-1], y.dtype
 
     def pullback(dy):
+        check_gradient(dy, (*ids.shape, d_model), dtype)
         dparams = {}
         for i, (inside, rows_pullback, wide_pullback) in enumerate(pullbacks):
             drows, dprojection = wide_pullback(xp.where(inside[..., None], dy, 0.0))

@@ -6,6 +6,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradient,
     check_ids,
     check_rank,
     check_shape,
@@ -73,6 +74,7 @@ def adaptive_log_softmax(x, params, *, cutoffs=()):
     y = xp.concatenate(parts, axis=-1)
 
     def pullback(dy):
+        check_gradient(dy, (*x.shape[:-1], bounds[-1][1]), x.dtype)
         dfirst, *dothers = xp.split(dy, [*cutoffs], axis=-1)
         # A cluster's log-probability was added to every one of its tokens'.
         dhead = xp.concatenate([dfirst, *[xp.sum(dpart, axis=-1, keepdims=True) for dpart in dothers]], axis=-1)
@@ -152,6 +154,7 @@ def adaptive_cross_entropy(x, targets, params, *, cutoffs=(), ignore_index=-100)
     y = xp.reshape(added(parts), targets.shape)
 
     def pullback(dy):
+        check_gradient(dy, targets.shape, x.dtype)
         dlosses = xp.reshape(dy, (n_row,))
         (dhead_scores,) = losses_pullback(dlosses)
         gradients = [head_pullback(dhead_scores)]

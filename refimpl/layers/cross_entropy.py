@@ -6,6 +6,7 @@ from refimpl.arrays import (
     array_namespace,
     cast,
     check_floating,
+    check_gradient,
     check_ids,
     check_rank,
     check_setting,
@@ -93,6 +94,7 @@ def cross_entropy(
     y = xp.reshape(losses, targets.shape) if reduction == "none" else xp.sum(losses, axis=0) / divisor
 
     def pullback(dy):
+        check_gradient(dy, targets.shape if reduction == "none" else (), logits.dtype)
         dlosses = xp.reshape(dy, (n_target,) if reduction == "none" else (1,)) / divisor
         spread_evenly = smoothing / n_class
         is_target = classes[:, None] == xp.arange(n_class)  # (n_target, n_class)

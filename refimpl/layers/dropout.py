@@ -1,6 +1,6 @@
 """Dropout (Srivastava et al. 2014), with inverted scaling and the mask as an argument."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_shape, number
+from refimpl.arrays import array_namespace, check_boolean, check_floating, check_gradient, check_shape, number
 
 
 def dropout(x, *, keep, rate):
@@ -41,8 +41,10 @@ def dropout(x, *, keep, rate):
 
     scale = float(1.0 / (1.0 - rate) if rate < 1.0 else 0.0)
     y = xp.where(keep, x * scale, 0.0)
+    dtype = y.dtype
 
     def pullback(dy):
+        check_gradient(dy, keep.shape, dtype)
         dx = xp.where(keep, dy * scale, 0.0)
         return (dx,)
 

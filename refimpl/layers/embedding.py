@@ -5,6 +5,7 @@ import math
 from refimpl.arrays import (
     array_namespace,
     check_floating,
+    check_gradient,
     check_ids,
     check_params,
     check_shape,
@@ -57,6 +58,7 @@ def embedding(ids, params, *, padding_id=None):
     y = xp.reshape(weight[flat_ids], (*ids.shape, d_model))
 
     def pullback(dy):
+        check_gradient(dy, (*ids.shape, d_model), weight.dtype)
         dweight = scatter_add(flat_ids, xp.reshape(dy, (*flat_ids.shape, d_model)), n_row)
         if padding_id is None:
             return ({"weight": dweight},)

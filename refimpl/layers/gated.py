@@ -1,6 +1,6 @@
 """Gated linear units: one half of the features opens the other (Dauphin et al. 2017, Shazeer 2020)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank, check_setting
+from refimpl.arrays import array_namespace, check_floating, check_gradient, check_rank, check_setting
 from refimpl.layers.activation import activation_named
 
 GATES = ("first", "second")
@@ -54,6 +54,7 @@ def gated(x, *, activation="sigmoid", gate="first"):
     y = opened * value
 
     def pullback(dy):
+        check_gradient(dy, value.shape, value.dtype)
         (dopening,) = activation_pullback(dy * value)
         dvalue = dy * opened
         dx = xp.concatenate([dopening, dvalue] if gate == "first" else [dvalue, dopening], axis=-1)

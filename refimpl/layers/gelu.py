@@ -2,7 +2,7 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, erf
+from refimpl.arrays import array_namespace, check_floating, check_gradient, erf
 
 
 def gelu(x):
@@ -41,6 +41,7 @@ def gelu(x):
     y = x * below
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         density = xp.exp(-0.5 * (x * x)) * (1.0 / math.sqrt(2.0 * math.pi))
         dx = dy * (below + x * density)
         return (dx,)
@@ -85,6 +86,7 @@ def gelu_tanh(x):
     y = x * below
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         dsquash = 1.0 - squashed * squashed
         # In this order 0 stays 0 where x * x would overflow (beyond 256 in float16).
         dbelow = 0.5 * slope * (dsquash + 3.0 * cubic * ((dsquash * x) * x))

@@ -4,6 +4,7 @@ from refimpl.arrays import (
     array_namespace,
     cast,
     check_floating,
+    check_gradient,
     check_params,
     check_rank,
     check_setting,
@@ -69,6 +70,7 @@ def layer_norm(x, params, *, eps=1e-5):
     y = scaled + params["bias"] if "bias" in params else scaled
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         batch_axes = tuple(range(dy.ndim - 1))
         g = widen(dy * params["weight"] if "weight" in params else dy)
         # Shifting or stretching x leaves x_hat alone: dx has no part along 1 or x_hat.

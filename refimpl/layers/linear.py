@@ -2,7 +2,15 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_rank, check_shape, pick
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_gradient,
+    check_params,
+    check_rank,
+    check_shape,
+    pick,
+)
 
 
 def linear(x, params):
@@ -50,6 +58,7 @@ def linear(x, params):
     y = xp.reshape(shifted, (*x.shape[:-1], d_out))
 
     def pullback(dy):
+        check_gradient(dy, (*x.shape[:-1], d_out), x.dtype)
         dmapped = xp.reshape(dy, mapped.shape)
         dx = xp.reshape(xp.matmul(dmapped, weight), x.shape)
         dparams = {

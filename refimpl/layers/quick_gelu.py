@@ -1,6 +1,6 @@
 """GELU approximated by a sigmoid, as CLIP was trained (Hendrycks & Gimpel 2016, arXiv:1606.08415, section 2)."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 from refimpl.layers.sigmoid import sigmoid
 
 SLOPE = 1.702
@@ -41,6 +41,7 @@ def quick_gelu(x):
     y = x * weight
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         (dscaled,) = sigmoid_pullback(dy * x)
         return (dy * weight + dscaled * SLOPE,)
 

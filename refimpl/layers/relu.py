@@ -1,6 +1,6 @@
 """Rectified linear unit: max(x, 0)."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 
 
 def relu(x):
@@ -28,8 +28,10 @@ def relu(x):
 
     off = x <= 0.0
     y = xp.where(off, 0.0, x)
+    dtype = y.dtype
 
     def pullback(dy):
+        check_gradient(dy, off.shape, dtype)
         dx = xp.where(off, 0.0, dy)
         return (dx,)
 

@@ -4,6 +4,7 @@ from refimpl.arrays import (
     array_namespace,
     cast,
     check_floating,
+    check_gradient,
     check_params,
     check_rank,
     check_setting,
@@ -75,6 +76,7 @@ def rms_norm(x, params, *, eps=1e-6, weight_offset=0.0, order="scale first"):
     y = cast(normed if scale is None else normed * scale, x.dtype)
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         dscaled = cast(dy, normed.dtype)
         g = cast(dscaled if scale is None else dscaled * scale, wide.dtype)
         # Stretching x leaves x_hat alone: dx has no part along x_hat.

@@ -1,6 +1,6 @@
 """Logistic sigmoid: 1 / (1 + exp(-x))."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 
 
 def sigmoid(x):
@@ -32,6 +32,7 @@ def sigmoid(x):
     y = xp.where(is_positive, 1.0, decay) / (1.0 + decay)
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         dx = dy * (y * (1.0 - y))
         return (dx,)
 

@@ -1,6 +1,6 @@
 """Sigmoid linear unit, also called swish: x sigmoid(x) (Elfwing et al. 2018, arXiv:1702.03118)."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 from refimpl.layers.sigmoid import sigmoid
 
 
@@ -35,6 +35,7 @@ def silu(x):
     y = x * share
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         dx = dy * (share * (1.0 + x * (1.0 - share)))
         return (dx,)
 

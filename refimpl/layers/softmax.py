@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_boolean,
     check_broadcastable,
     check_floating,
+    check_gradient,
     check_rank,
     integer,
 )
@@ -55,6 +56,7 @@ def softmax(x, *, mask=None, axis=-1):
     y = exps / xp.where(total == 0.0, 1.0, total)
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         # The weights sum to 1, so a gradient that lifts all of them alike moves nothing.
         along_weights = xp.sum(dy * y, axis=axis, keepdims=True)
         dx = y * (dy - along_weights)
@@ -97,6 +99,7 @@ def log_softmax(x, *, axis=-1):
     y = shifted - xp.log(xp.where(empty, 1.0, total))
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         dx = dy - xp.exp(y) * xp.sum(dy, axis=axis, keepdims=True)
         return (xp.where(empty, 0.0, dx),)
 
@@ -141,8 +144,10 @@ def logsumexp(x, *, axis=-1):
     empty = total == 0.0
     divisor = xp.where(empty, 1.0, total)
     y = xp.squeeze(xp.where(empty, -math.inf, xp.log(divisor) + shift), axis=axis)
+    shape = y.shape
 
     def pullback(dy):
+        check_gradient(dy, shape, exps.dtype)
         dx = xp.expand_dims(dy, axis=axis) * (exps / divisor)
         return (dx,)
 

@@ -1,6 +1,6 @@
 """Squared rectifier (So et al. 2021, arXiv:2109.08668, section 4)."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 
 
 def squared_relu(x):
@@ -33,6 +33,7 @@ def squared_relu(x):
     y = positive * positive
 
     def pullback(dy):
+        check_gradient(dy, positive.shape, positive.dtype)
         return (2.0 * positive * dy,)
 
     return y, pullback

@@ -1,6 +1,6 @@
 """Hyperbolic tangent."""
 
-from refimpl.arrays import array_namespace, check_floating
+from refimpl.arrays import array_namespace, check_floating, check_gradient
 
 
 def tanh(x):
@@ -29,6 +29,7 @@ def tanh(x):
     y = xp.tanh(x)
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         dx = dy * (1.0 - y * y)
         return (dx,)
 

@@ -1,6 +1,6 @@
 """Vectors of length 1, which are compared by their angle alone."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank
+from refimpl.arrays import array_namespace, check_floating, check_gradient, check_rank
 
 
 def unit_vectors(x):
@@ -34,6 +34,7 @@ def unit_vectors(x):
     y = x / length
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         # Stretching x leaves y alone: dx has no part along y.
         along_y = xp.sum(dy * y, axis=-1, keepdims=True)
         return ((dy - y * along_y) / length,)

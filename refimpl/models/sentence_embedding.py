@@ -1,6 +1,6 @@
 """Sentence embedding: the mean of the tokens' vectors, at length 1 (Reimers & Gurevych 2019, arXiv:1908.10084)."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_shape
+from refimpl.arrays import array_namespace, check_boolean, check_floating, check_gradient, check_shape
 
 
 def sentence_embedding(x, *, is_token):
@@ -50,6 +50,7 @@ def sentence_embedding(x, *, is_token):
     y = mean * scale
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         # Stretching the mean leaves y alone: dmean has no part along y.
         along_y = xp.sum(dy * y, axis=-1, keepdims=True)
         dmean = (dy - y * along_y) * scale

@@ -5,6 +5,7 @@ import math
 from refimpl.arrays import (
     array_namespace,
     check_floating,
+    check_gradient,
     check_params,
     check_setting,
     check_shape,
@@ -61,6 +62,7 @@ def bucketed_bias(params, *, n_query, n_key, max_distance=128, bidirectional=Tru
     y = xp.moveaxis(weight[buckets], -1, 0)
 
     def pullback(dy):
+        check_gradient(dy, (n_head, n_query, n_key), weight.dtype)
         n_pair = n_query * n_key
         rows = xp.reshape(xp.moveaxis(dy, 0, -1), (n_pair, n_head))
         return ({"weight": scatter_add(xp.reshape(buckets, (n_pair,)), rows, n_bucket)},)

@@ -6,7 +6,16 @@ pullback trains the short table through the long one.
 
 import math
 
-from refimpl.arrays import array_namespace, cast, check_floating, check_setting, check_shape, scatter_add, table_dtype
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_gradient,
+    check_setting,
+    check_shape,
+    scatter_add,
+    table_dtype,
+)
 
 
 def extend_by_mean(weight, *, n_position):
@@ -39,8 +48,10 @@ def extend_by_mean(weight, *, n_position):
     mean = xp.mean(weight, axis=0, keepdims=True)
     rows = xp.asarray([min(i, n_learned) for i in range(n_position)], dtype=xp.int64)
     y = xp.concatenate([weight, mean], axis=0)[rows]
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         dmean = xp.sum(dy[n_learned:], axis=0, keepdims=True)
         return (dy[:n_learned] + dmean / n_learned,)
 
@@ -80,8 +91,10 @@ def extend_by_tiling(weight, *, n_position):
 
     rows = xp.asarray([i % n_learned for i in range(n_position)], dtype=xp.int64)
     y = weight[rows]
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         return (scatter_add(rows, dy, n_learned),)
 
     return y, pullback
@@ -129,8 +142,10 @@ def extend_by_interpolation(weight, *, n_position, align="ends"):
     beyond = xp.asarray(places, dtype=dtype) - below.astype(dtype)
     share = cast(beyond, weight.dtype)[:, None]  # (n_position, 1)
     y = weight[below] * (1.0 - share) + weight[above] * share
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         dbelow = scatter_add(below, dy * (1.0 - share), n_learned)
         return (dbelow + scatter_add(above, dy * share, n_learned),)
 

@@ -3,6 +3,7 @@
 from refimpl.arrays import (
     array_namespace,
     check_floating,
+    check_gradient,
     check_params,
     check_rank,
     check_setting,
@@ -52,8 +53,10 @@ def learned_positions(x, params, *, offset=0):
     check_setting("offset + n_seq", end, end <= n_position, f"at most {n_position}, the number of positions")
 
     y = x + weight[offset:end]
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         batch_axes = tuple(range(dy.ndim - 2))
         dused = xp.sum(dy, axis=batch_axes)  # (n_seq, d_model)
         dweight = xp.pad(dused, ((offset, n_position - end), (0, 0)), mode="constant")

@@ -1,6 +1,14 @@
 """Rotary positions: turn pairs of features by an angle that grows with the position (Su et al. 2021)."""
 
-from refimpl.arrays import array_namespace, cast, check_floating, check_rank, check_setting, table_dtype
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_gradient,
+    check_rank,
+    check_setting,
+    table_dtype,
+)
 from refimpl.positions.position_ids import position_ids
 from refimpl.positions.rotary_scaling import Unscaled
 
@@ -65,8 +73,10 @@ def rotary(x, *, positions=None, offset=0, d_rotary=None, base=10000.0, scaling=
     angles = ids.astype(dtype)[..., None] * xp.asarray(frequencies, dtype=dtype)  # (..., n_seq, d_rotary / 2)
     cos, sin = cast(xp.cos(angles) * factor, x.dtype), cast(xp.sin(angles) * factor, x.dtype)
     y = _turn(x, cos, sin, n_rotary, layout)
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         dx = _turn(dy, cos, -sin, n_rotary, layout)
         return (dx,)
 

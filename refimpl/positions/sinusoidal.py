@@ -2,7 +2,15 @@
 
 import math
 
-from refimpl.arrays import array_namespace, cast, check_floating, check_rank, check_setting, table_dtype
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_gradient,
+    check_rank,
+    check_setting,
+    table_dtype,
+)
 from refimpl.positions.position_ids import position_ids
 
 LAYOUTS = ("interleaved", "concatenated")
@@ -64,8 +72,10 @@ def sinusoidal_positions(x, *, positions=None, offset=0, base=10000.0, layout="i
     else:
         table = xp.concatenate([sines, cosines[..., : d_model // 2]], axis=-1)
     y = x + cast(table, x.dtype)
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         # Adding 0 gives dx an array of its own.
         return (dy + 0.0,)
 

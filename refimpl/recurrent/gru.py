@@ -1,6 +1,6 @@
 """Gated recurrent unit (Cho et al. 2014, arXiv:1406.1078), with the reset gate before or after the product."""
 
-from refimpl.arrays import array_namespace, check_floating, check_setting, check_shape, merge
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_setting, check_shape, merge
 from refimpl.layers.linear import linear
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.tanh import tanh
@@ -132,6 +132,7 @@ def _step_after(from_x, h, params):
     h_new = (1.0 - z) * n + z * h
 
     def pullback(dy):
+        check_gradients(dy, (z,))
         (dh_new,) = dy
         (dn_in,) = n_pullback(dh_new * (1.0 - z))
         (dz_in,) = z_pullback(dh_new * (h - n))
@@ -157,6 +158,7 @@ def _step_before(from_x, h, params):
     h_new = (1.0 - z) * n + z * h
 
     def pullback(dy):
+        check_gradients(dy, (z,))
         (dh_new,) = dy
         (dn_in,) = n_pullback(dh_new * (1.0 - z))
         (dz_in,) = z_pullback(dh_new * (h - n))

@@ -1,6 +1,6 @@
 """One layer of a recurrent network: the same step for every position, each from where the last one left."""
 
-from refimpl.arrays import array_namespace, merge
+from refimpl.arrays import array_namespace, check_gradients, merge
 from refimpl.layers.linear import linear
 from refimpl.recurrent.names import linear_part, named_part
 
@@ -53,6 +53,7 @@ def recurrent_layer(x, state, params, *, step, lengths=None, reverse=False, **se
     y = _blanked(xp, xp.stack(hidden[::-1] if reverse else hidden, axis=1), inside)
 
     def pullback(dy):
+        check_gradients(dy, (y, *states[-1]))
         dhidden, *dfinal = dy
         dhidden_inside = _blanked(xp, dhidden, inside)
         dstate, dfrom_x, dparams = tuple(dfinal), [], None

@@ -1,6 +1,6 @@
 """Long short-term memory (Hochreiter & Schmidhuber 1997), with forget gate and, optionally, a projection."""
 
-from refimpl.arrays import array_namespace, check_floating, check_shape, merge
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_shape, merge
 from refimpl.layers.linear import linear
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.tanh import tanh
@@ -139,6 +139,7 @@ def _step(from_x, h, c, params):
     h_new, project_pullback = _project(o * shown, linear_part(params, "hr"))
 
     def pullback(dy):
+        check_gradients(dy, (h_new, c_new))
         dh_new, dc_new = dy
         dhidden, dproject = project_pullback(dh_new)
         (dmemory,) = show_pullback(dhidden * o)

@@ -1,6 +1,14 @@
 """Layers of a recurrent network on top of each other, each in one direction or in both."""
 
-from refimpl.arrays import array_namespace, check_floating, check_ids, check_setting, check_shape, merge
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_gradients,
+    check_ids,
+    check_setting,
+    check_shape,
+    merge,
+)
 from refimpl.layers.dropout import dropout
 from refimpl.recurrent.layer import recurrent_layer
 from refimpl.recurrent.names import cells_of
@@ -69,6 +77,7 @@ def recurrent_stack(
     last = tuple(xp.stack([final[k] for final in lasts], axis=0) for k in range(len(state)))
 
     def pullback(dy):
+        check_gradients(dy, (written[-1], *last))
         dwritten, *dlast = dy
         dstarts, dparams = [], {}
         for layer in range(n_layer - 1, -1, -1):

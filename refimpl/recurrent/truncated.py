@@ -1,6 +1,6 @@
 """Truncated backpropagation through time (Williams & Peng 1990): the state goes on, its gradient does not."""
 
-from refimpl.arrays import array_namespace, check_floating, check_setting, check_shape
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_setting, check_shape
 
 
 def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
@@ -65,8 +65,10 @@ def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
         written.append(y)
         states.append(tuple(state))
         pullbacks.append(chunk_pullback)
+    whole = xp.concatenate(written, axis=1)
 
     def pullback(dy):
+        check_gradients(dy, (whole, *states[-1]))
         dwritten, *dlast = dy
         dchunks, dparams = [], None
         for i in range(len(pullbacks) - 1, -1, -1):
@@ -76,7 +78,7 @@ def truncated(x, h, c, params, *, run, n_step, lengths=None, **settings):
             dparams = dhere if dparams is None else {key: dparams[key] + dhere[key] for key in dhere}
         return xp.concatenate(dchunks[::-1], axis=1), *dstart, dparams
 
-    return (xp.concatenate(written, axis=1), *states[-1]), pullback
+    return (whole, *states[-1]), pullback
 
 
 def _lengths_within(xp, lengths, start, n_seq):

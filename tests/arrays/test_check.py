@@ -10,6 +10,8 @@ from refimpl.arrays import (
     check_boolean,
     check_broadcastable,
     check_floating,
+    check_gradient,
+    check_gradients,
     check_ids,
     check_params,
     check_rank,
@@ -151,3 +153,33 @@ def test_a_dict_is_no_array_but_parameters_are():
 def test_parameters_without_names_are_refused():
     with pytest.raises(TypeError, match="params must have names as keys, got 1"):
         check_params({1: np.ones(2)}, [])
+
+
+def test_gradients_of_what_was_returned_pass():
+    check_gradient(X, (2, 3), X.dtype)
+    # For derivatives by complex step one of the two is complex.
+    check_gradient(X, (2, 3), np.dtype(np.complex128))
+    check_gradient(X + 0j, (2, 3), X.dtype)
+    check_gradients((X, None), (X, X), none=(1,))
+
+
+def test_gradients_of_something_else():
+    with refuses(ValueError, "dy must have shape (2, 3), got (1, 2, 3)"):
+        check_gradient(X[None], (2, 3), X.dtype)
+    with refuses(TypeError, "dy must have dtype float64, got float32"):
+        check_gradient(X.astype(np.float32), (2, 3), X.dtype)
+    with refuses(TypeError, "dy must have dtype complex128, got int64"):
+        check_gradient(X.astype(np.int64), (2, 3), np.dtype(np.complex128))
+    with refuses(TypeError, "dy must be an array, got list"):
+        check_gradient(X.tolist(), (2, 3), X.dtype)
+
+
+def test_gradients_too_many_or_too_few():
+    with refuses(ValueError, "dy must be a tuple of 2 gradients, got 3"):
+        check_gradients((X, X, X), (X, X))
+    with refuses(TypeError, "dy must be a tuple of 2 gradients, got ndarray"):
+        check_gradients(X, (X, X))
+    with refuses(TypeError, "dy[1] must be an array, got NoneType"):
+        check_gradients((None, None), (X, X), none=(0,))
+    with refuses(ValueError, "dy[0] must have shape (2, 3), got (3,)"):
+        check_gradients((X[0], X), (X, X))

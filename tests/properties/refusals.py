@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from compare.interpretations import strict_device
+from tests.properties.component import cotangents
 
 
 def spoilt_calls(call):
@@ -88,6 +89,43 @@ def _wrong_keys(call):
             rest = {name: value for name, value in call.params.items() if name != key}
             yield ValueError, ["params", "must have the keys", "weight"], replace(call, params=rest)
     yield TypeError, ["params", "dict"], replace(call, params=None, arrays=call.arrays | {"params": some})
+
+
+def spoilt_gradients(dy):
+    """Yield the kind of error, words that the message must hold, and a dy that is none."""
+    parts = dy if isinstance(dy, tuple) else (dy,)
+    for i, part in enumerate(parts):
+        name = f"dy[{i}]" if isinstance(dy, tuple) else "dy"
+        for error, words, bad in _no_gradients(part):
+            yield error, [name, *words], (*parts[:i], bad, *parts[i + 1 :]) if isinstance(dy, tuple) else bad
+    if isinstance(dy, tuple):
+        yield ValueError, [f"a tuple of {len(dy)} gradients"], (*dy, dy[-1])
+        yield ValueError, [f"a tuple of {len(dy)} gradients"], dy[:-1]
+        yield TypeError, [f"a tuple of {len(dy)} gradients"], None
+    else:
+        yield TypeError, ["dy", "must be an array"], (dy,)
+        yield TypeError, ["dy", "must be an array"], None
+
+
+def _no_gradients(x):
+    yield TypeError, ["must be an array"], x.tolist()
+    yield TypeError, ["must have dtype", "int64"], np.ones(x.shape, np.int64)
+    yield TypeError, ["must have dtype", "float32"], x.astype(np.float32)
+    # Broadcast, each of these would be the gradient of something else.
+    yield ValueError, ["must have shape"], x[None]
+    for axis in range(x.ndim):
+        yield ValueError, ["must have shape"], np.concatenate([x, x[(slice(None),) * axis + (slice(1),)]], axis=axis)
+        if x.shape[axis] > 1:
+            yield ValueError, ["must have shape"], x[(slice(None),) * axis + (slice(1),)]
+
+
+def refuses_bad_gradients(component, call):
+    y, pullback = component(call)
+    for error, words, bad in spoilt_gradients(cotangents(y, call.seed)):
+        with pytest.raises(error) as caught:
+            pullback(bad)
+        message = str(caught.value)
+        assert all(word in message for word in [*words, "got"]), f"expected {words} in: {message}"
 
 
 def refuses_bad_input(component, call):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compare.cases.bug import rewritten
-from refimpl.arrays import array_namespace, scatter_add
+from refimpl.arrays import array_namespace, check_gradient, scatter_add
 from refimpl.attention.dot_product import attention, attention_weights
 from refimpl.attention.mask import causal_mask, length_mask
 from refimpl.attention.multi_head import self_attention
@@ -27,7 +27,7 @@ from refimpl.positions.sinusoidal import sinusoidal_positions
 from refimpl.recurrent.gru import gru_cell
 from tests.properties import test_attention, test_bert, test_gpt, test_layers, test_recurrent
 from tests.properties.examples import run
-from tests.properties.refusals import refuses_bad_input
+from tests.properties.refusals import refuses_bad_gradients, refuses_bad_input
 from tests.properties.registry import component_of
 from tests.properties.test_planted import (
     dropout_rescaled_in_the_forward_only,
@@ -242,6 +242,14 @@ def test_refusals_that_name_nothing_are_rejected():
             raise type(error)("bad input") from None
 
     rejects(refuses_bad_input, linear, curt)
+
+
+def test_a_gradient_that_is_broadcast_is_rejected():
+    def of_any_shape(dy, shape, dtype):
+        check_gradient(dy, getattr(dy, "shape", shape), dtype)
+
+    lax = rewritten(softmax, check_gradient=of_any_shape)
+    rejects(refuses_bad_gradients, softmax, lax, error=pytest.fail.Exception)
 
 
 def test_a_list_taken_for_an_array_is_rejected():

@@ -1,6 +1,6 @@
 """Gather an encoder's states by scores, and tell the weights: what additive and multiplicative attention share."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank, check_shape
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_rank, check_shape
 from refimpl.attention.mask import blank_unattended, check_mask
 from refimpl.layers.softmax import softmax
 
@@ -42,6 +42,7 @@ def align(scores, states, *, mask=None):
     gathered = xp.matmul(weights, values)
 
     def pullback(dy):
+        check_gradients(dy, (gathered, weights))
         dgathered, dweights = dy
         (dscores,) = softmax_pullback(dweights + xp.matmul(dgathered, xp.swapaxes(values, -1, -2)))
         dstates = xp.matmul(xp.swapaxes(weights, -1, -2), dgathered)

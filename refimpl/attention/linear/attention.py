@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_boolean,
     check_broadcastable,
     check_floating,
+    check_gradient,
     check_rank,
     check_setting,
     check_shape,
@@ -47,6 +48,7 @@ def elu_plus_one(x):
     y = xp.where(above, x + 1.0, slope)
 
     def pullback(dy):
+        check_gradient(dy, slope.shape, slope.dtype)
         return (dy * slope,)
 
     return y, pullback
@@ -101,6 +103,7 @@ def linear_attention(q, k, v, *, feature_map=elu_plus_one, is_token=None):
     y = xp.matmul(of_q, memory) / total
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         dsum = dy / total
         dtotal = -xp.sum(dsum * y, axis=-1, keepdims=True)
         dof_q = xp.matmul(dsum, xp.swapaxes(memory, -1, -2)) + dtotal * normaliser
@@ -163,6 +166,7 @@ def causal_linear_attention(q, k, v, *, feature_map=elu_plus_one, is_token=None)
     y = xp.matmul(weights, values) / total
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         dsum = dy / total
         dtotal = -xp.sum(dsum * y, axis=-1, keepdims=True)
         dweights = xp.tril(xp.matmul(dsum, xp.swapaxes(values, -1, -2)), k=n_before)

@@ -1,6 +1,14 @@
 """Linear attention step by step: a recurrent network whose state has one size for ever (arXiv:2006.16236)."""
 
-from refimpl.arrays import array_namespace, cast, check_floating, check_rank, check_setting, check_shape
+from refimpl.arrays import (
+    array_namespace,
+    cast,
+    check_floating,
+    check_gradients,
+    check_rank,
+    check_setting,
+    check_shape,
+)
 from refimpl.attention.linear.attention import elu_plus_one
 
 
@@ -53,6 +61,7 @@ def recurrent_linear_attention(q, k, v, memory=None, normaliser=None, *, feature
     y = (output, states[-1][0], xp.squeeze(states[-1][1], axis=-2))
 
     def pullback(dy):
+        check_gradients(dy, y)
         doutput, dmemory, dnormaliser = dy
         dstate = (dmemory, dnormaliser[..., None, :])
         dof_q, dof_k, dv, dstart = _back(xp, (of_q, of_k, v), (states, totals, output), doutput, dstate)

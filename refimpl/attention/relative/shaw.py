@@ -5,6 +5,7 @@ import math
 from refimpl.arrays import (
     array_namespace,
     check_floating,
+    check_gradient,
     check_params,
     check_rank,
     check_setting,
@@ -68,6 +69,7 @@ def shaw_attention(q, k, v, params, *, mask=None, scale=None):
     y = gathered + xp.einsum("...qk,qkd->...qd", weights, relative[KEYS[1]]) if KEYS[1] in params else gathered
 
     def pullback(dy):
+        check_gradient(dy, (*weights.shape[:-1], values.shape[-1]), values.dtype)
         dweights = xp.matmul(dy, xp.swapaxes(values, -1, -2))
         dv = xp.matmul(xp.swapaxes(weights, -1, -2), dy)
         if KEYS[1] in params:

@@ -1,6 +1,6 @@
 """The shift that turns scores by distance into scores by key (Dai et al. 2019, arXiv:1901.02860, appendix B)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank
+from refimpl.arrays import array_namespace, check_floating, check_gradient, check_rank
 
 
 def relative_shift(x):
@@ -46,6 +46,7 @@ def relative_shift(x):
     y = xp.tril(xp.reshape(rows, (*lead, n_query, n_key)), k=n_before)
 
     def pullback(dy):
+        check_gradient(dy, x.shape, x.dtype)
         drows = xp.reshape(xp.tril(dy, k=n_before), (*lead, n_key, n_query))
         dwider = xp.pad(drows, [(0, 0)] * (x.ndim - 2) + [(1, 0), (0, 0)], mode="constant")
         dx = xp.reshape(dwider, (*lead, n_query, n_key + 1))[..., 1:]

@@ -1,6 +1,13 @@
 """Attention within a band of the scores, computed in blocks, so that time and memory grow with n·w and not with n²."""
 
-from refimpl.arrays import array_namespace, check_floating, check_rank, check_setting
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_gradient,
+    check_gradients,
+    check_rank,
+    check_setting,
+)
 from refimpl.attention.mask import check_mask
 from refimpl.attention.shapes import check_heads
 from refimpl.attention.tiled.attention import tiled_attention
@@ -63,8 +70,10 @@ def banded(x, *, first, size, n_block, n_shift):
     check_rank("x", x, 2)
     n_before, _, start, stop = _place(x.shape[-2], first, size, n_block, n_shift)
     y = _laid_out(xp, x, first=first, size=size, n_block=n_block, n_shift=n_shift)
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         drows = 0.0
         for shift in range(n_shift):
             part = dy[..., shift * size : (shift + 1) * size, :]
@@ -131,6 +140,7 @@ def banded_attention(q, k, v, *, left, right, mask=None, scale=None, softcap=Non
     y = (output, lse)
 
     def pullback(dy):
+        check_gradients(dy, (output, lse))
         doutput, dlse = dy
         dlse_blocks = xp.squeeze(_in_blocks(xp, dlse[..., None], n_block, n_filler), axis=-1)
         dblocks, dkeys, dvalues = inside_pullback((_in_blocks(xp, doutput, n_block, n_filler), dlse_blocks))

@@ -1,6 +1,13 @@
 """Pick some rows of every sequence."""
 
-from refimpl.arrays import array_namespace, check_floating, check_ids, check_shape, scatter_add
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_gradient,
+    check_ids,
+    check_shape,
+    scatter_add,
+)
 
 
 def gather_rows(x, ids):
@@ -35,8 +42,10 @@ def gather_rows(x, ids):
     check_ids("ids", ids, n_seq + 1)
     batch = xp.arange(n_batch)[:, None]
     y = xp.pad(x, [(0, 0), (0, 1), (0, 0)], mode="constant")[batch, ids]
+    dtype = x.dtype
 
     def pullback(dy):
+        check_gradient(dy, (*ids.shape, d), dtype)
         n_row = n_batch * ids.shape[1]
         places = xp.reshape(ids + batch * (n_seq + 1), (n_row,))
         rows = scatter_add(places, xp.reshape(dy, (n_row, d)), n_batch * (n_seq + 1))

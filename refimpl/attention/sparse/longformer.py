@@ -5,6 +5,7 @@ from refimpl.arrays import (
     array_namespace,
     check_boolean,
     check_floating,
+    check_gradient,
     check_ids,
     check_params,
     check_setting,
@@ -79,8 +80,10 @@ def longformer_attention(x, global_ids, params, *, n_head, reach, mask=None):
     local, local_pullback = _attend_locally(xp, tokens, params, n_head, reach, global_ids, (seen, is_global, hits))
     wide, wide_pullback = _attend_globally(xp, tokens, params, n_head, global_ids, seen)
     y = xp.where(seen[..., None], xp.where(is_global[..., None], wide, local), 0.0)
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         dseen = xp.where(seen[..., None], dy, 0.0)
         dwide, dwide_params = wide_pullback(xp.where(is_global[..., None], dseen, 0.0))
         dlocal, dlocal_params = local_pullback(xp.where(is_global[..., None], 0.0, dseen))

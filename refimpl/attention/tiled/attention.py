@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_boolean,
     check_broadcastable,
     check_floating,
+    check_gradients,
     check_setting,
     check_shape,
     sum_to,
@@ -92,6 +93,7 @@ def tiled_attention(
     y = (output, lse)
 
     def pullback(dy):
+        check_gradients(dy, y)
         doutput, dlse = dy
         # The weights of a row sum to 1, so what lifts all of them alike moves nothing but the log-sum-exp.
         lift = dlse - xp.sum(doutput * output, axis=-1)

@@ -2,7 +2,14 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_floating, check_rank, check_setting, check_shape
+from refimpl.arrays import (
+    array_namespace,
+    check_floating,
+    check_gradients,
+    check_rank,
+    check_setting,
+    check_shape,
+)
 
 
 def merge_attention(outputs, lses):
@@ -52,6 +59,7 @@ def merge_attention(outputs, lses):
     y = (output, lse)
 
     def pullback(dy):
+        check_gradients(dy, (output, lse))
         doutput, dlse = dy
         doutputs = shares * doutput
         # A part gains weight at the cost of the others, whose mean is the output.

@@ -1,6 +1,15 @@
 """Sending tokens to the slots of experts, and what the experts say back to the tokens."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_ids, check_shape, integer, scatter_add
+from refimpl.arrays import (
+    array_namespace,
+    check_boolean,
+    check_floating,
+    check_gradient,
+    check_ids,
+    check_shape,
+    integer,
+    scatter_add,
+)
 
 
 def token_slots(chosen, *, capacity=None):
@@ -78,6 +87,7 @@ def dispatch(x, ids):
     y = xp.reshape(xp.reshape(x, (n_batch * n_seq, d))[rows], (ids.shape[0], n_batch * ids.shape[2], d))
 
     def pullback(dy):
+        check_gradient(dy, (ids.shape[0], n_batch * ids.shape[2], d), x.dtype)
         # A token may be in the slots of several experts.
         dx = scatter_add(rows, xp.reshape(dy, (rows.shape[0], d)), n_batch * n_seq)
         return (xp.reshape(dx, x.shape),)
@@ -133,6 +143,7 @@ def combine(slots, weights, *, ids, filled):
     y = xp.reshape(scatter_add(rows, heard * weight, n_token), (n_batch, n_seq, d))
 
     def pullback(dy):
+        check_gradient(dy, (n_batch, n_seq, d), weight.dtype)
         dheard = xp.where(is_filled, xp.reshape(dy, (n_token, d))[rows], 0.0)
         dslots = xp.reshape(dheard * weight, slots.shape)
         dweight = xp.sum(dheard * heard, axis=-1, keepdims=True)

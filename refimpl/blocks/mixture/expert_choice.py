@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_scopes,
     check_setting,
     check_shape,
@@ -75,6 +76,7 @@ def expert_choice(x, params, *, capacity, activation="silu", gated=True):
     y, experts_pullback = routed_experts(x, weights, scope(params, "experts."), **taken)
 
     def pullback(dy):
+        check_gradients(dy, (x, logits), none=(1,))
         dsum, dlogits_here = dy
         dx_fed, dweights, dexperts = experts_pullback(dsum)
         (dlogits,) = softmax_pullback(dweights)

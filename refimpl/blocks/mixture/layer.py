@@ -1,6 +1,15 @@
 """A mixture of experts: a router sends every token to a few of many feed-forward networks (Shazeer et al. 2017)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_scopes, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_gradients,
+    check_scopes,
+    check_shape,
+    merge,
+    scope,
+)
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.mixture.largest import largest
 from refimpl.blocks.mixture.routed_experts import routed_experts
@@ -75,6 +84,7 @@ def mixture_of_experts(
     y = said + said_to_all if shared else said
 
     def pullback(dy):
+        check_gradients(dy, (x, logits), none=(1,))
         dsum, dlogits = dy
         dx_shared, dshared = shared_pullback(dsum)
         dx_fed, dweights, dexperts = experts_pullback(dsum)

@@ -2,7 +2,14 @@
 
 import math
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_rank, check_shape
+from refimpl.arrays import (
+    array_namespace,
+    check_boolean,
+    check_floating,
+    check_gradient,
+    check_rank,
+    check_shape,
+)
 from refimpl.blocks.mixture.largest import largest
 from refimpl.layers.softmax import logsumexp, softmax
 
@@ -48,6 +55,7 @@ def load_balance_loss(logits, *, n_chosen, is_token=None):
     y = n_expert * xp.sum(share * mean_prob, axis=0)
 
     def pullback(dy):
+        check_gradient(dy, (), share.dtype)
         dprobs = xp.where(counted, dy * (n_expert / n_token) * share + xp.zeros_like(rows), 0.0)
         (drows,) = softmax_pullback(dprobs)
         return (xp.reshape(drows, logits.shape),)
@@ -91,6 +99,7 @@ def router_z_loss(logits, *, is_token=None):
     y = xp.sum(kept * kept, axis=0) / n_token
 
     def pullback(dy):
+        check_gradient(dy, (), kept.dtype)
         (drows,) = z_pullback(dy * (2.0 / n_token) * kept)
         return (xp.reshape(drows, logits.shape),)
 

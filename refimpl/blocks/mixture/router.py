@@ -1,6 +1,6 @@
 """The router of a mixture of experts: which experts a token goes to, and how much each of them counts."""
 
-from refimpl.arrays import array_namespace, check_setting, integer
+from refimpl.arrays import array_namespace, check_gradients, check_setting, integer
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.mixture.largest import largest
 from refimpl.blocks.mixture.noisy_logits import noisy_logits
@@ -63,6 +63,7 @@ def router(x, noise, params, *, n_chosen, softmax_over="chosen"):
     weights = xp.where(chosen, probs, 0.0)
 
     def pullback(dy):
+        check_gradients(dy, (probs, logits), none=(1,))
         dweights, dlogits_here = dy
         (dlogits,) = softmax_pullback(xp.where(chosen, dweights, 0.0))
         return logits_pullback(add_gradients(dlogits, dlogits_here))

@@ -1,6 +1,14 @@
 """An expert that every token goes to, beside those it is routed to (DeepSeekMoE, Qwen2Moe)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_scopes, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_gradient,
+    check_scopes,
+    merge,
+    scope,
+)
 from refimpl.blocks.gated_feed_forward import gated_feed_forward
 from refimpl.layers.linear import linear
 from refimpl.layers.sigmoid import sigmoid
@@ -50,6 +58,7 @@ def shared_expert(x, params, *, activation="silu"):
     y = opened * fed
 
     def pullback(dy):
+        check_gradient(dy, fed.shape, fed.dtype)
         dx, dnetwork = network_pullback(opened * dy)
         if not is_opened:
             return dx, add_prefix(NETWORK, dnetwork)

@@ -1,6 +1,6 @@
 """Segment memory: of all that went before, keep the last positions (Dai et al. 2019, arXiv:1901.02860, section 3.2)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_shape, integer
+from refimpl.arrays import array_namespace, check_floating, check_gradient, check_shape, integer
 
 
 def segment_memory(memory, x, *, n_memory):
@@ -43,8 +43,10 @@ def segment_memory(memory, x, *, n_memory):
 
     both = xp.concatenate([memory, x], axis=2)
     y = both[:, :, n_forgotten:]
+    kind = (y.shape, y.dtype)
 
     def pullback(dy):
+        check_gradient(dy, *kind)
         dboth = xp.pad(dy, ((0, 0), (0, 0), (n_forgotten, 0), (0, 0)), mode="constant")
         return dboth[:, :, :n_before], dboth[:, :, n_before:]
 

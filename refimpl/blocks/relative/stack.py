@@ -1,6 +1,16 @@
 """A stack of Transformer-XL's blocks, each with its own memory (Dai et al. 2019, arXiv:1901.02860, section 3)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_scopes, check_setting, check_shape, integer, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_gradients,
+    check_scopes,
+    check_setting,
+    check_shape,
+    integer,
+    merge,
+    scope,
+)
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.relative.block import relative_post_norm_block
 
@@ -61,6 +71,7 @@ def relative_stack(x, memory, relative, params, *, n_layer, block=relative_post_
         pullbacks.append(block_pullback)
 
     def pullback(dy):
+        check_gradients(dy, states, none=range(n_layer - 1))
         dstate, drelative, dmemories, dparams, dshared = None, None, [], {}, {}
         upwards = zip(reversed(dy), reversed(prefixes), reversed(pullbacks), strict=True)
         for dstate_here, prefix, block_pullback in upwards:

@@ -3,6 +3,7 @@
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -133,6 +134,7 @@ def bert_for_pretraining(token_ids, segment_ids, params, *, config, mask=None):
     next_logits, nsp_pullback = linear(pooled, scope(params, "nsp."))
 
     def pullback(dy):
+        check_gradients(dy, (token_logits, next_logits))
         dtoken_logits, dnext_logits = dy
         dpooled, dnsp = nsp_pullback(dnext_logits)
         dlast_pooled, dpooler = pooler_pullback(dpooled)

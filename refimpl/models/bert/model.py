@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -159,6 +160,7 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
     )
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states), none=range(config.n_layer))
         dembedded_here, *dstates = dy
         dembedded, dencoder = encoder_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))

@@ -5,6 +5,8 @@ from refimpl.arrays import (
     array_namespace,
     check_boolean,
     check_floating,
+    check_gradient,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -65,6 +67,7 @@ def pooled_tokens(x, *, pooling="first", is_token=None):
     y = xp.sum(xp.where(kept, x, 0.0), axis=1) / divisor
 
     def pullback(dy):
+        check_gradient(dy, (x.shape[0], x.shape[2]), x.dtype)
         dx = xp.where(kept, (dy / divisor)[:, None] + xp.zeros_like(x), 0.0)
         return (dx,)
 
@@ -247,6 +250,7 @@ def bert_for_question_answering(token_ids, segment_ids, params, *, config, mask=
     scores, qa_pullback = linear(states[-1], scope(params, "qa."))  # (n_batch, n_seq, 2)
 
     def pullback(dy):
+        check_gradients(dy, (scores[..., 0], scores[..., 1]))
         dstart, dend = dy
         dlast, dqa = qa_pullback(xp.stack([dstart, dend], axis=-1))
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))

@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -76,6 +77,7 @@ def clip_image(images, params, *, config):
     y, projection_pullback = linear(normed, scope(params, "projection."))
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states, y), none=range(len(states) + 1))
         dnormed, dprojection = projection_pullback(dy[-1])
         dfirst, dnorm = norm_pullback(dnormed)
         dlast = xp.pad(dfirst[:, None], ((0, 0), (0, config.n_patch), (0, 0)), mode="constant")

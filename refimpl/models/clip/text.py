@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -80,6 +81,7 @@ def clip_text(token_ids, params, *, config, mask=None):
     y, projection_pullback = linear(normed, scope(params, "projection."))
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states, y), none=range(len(states) + 1))
         dnormed, dprojection = projection_pullback(dy[-1])
         dended, dnorm = norm_pullback(dnormed)
         dlast = xp.reshape(scatter_add(rows, dended, n_batch * n_seq), states[-1].shape)

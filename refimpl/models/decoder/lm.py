@@ -1,6 +1,6 @@
 """Language modelling with a decoder-only model: how likely every token is to come next."""
 
-from refimpl.arrays import array_namespace, check_params
+from refimpl.arrays import array_namespace, check_gradients, check_params
 from refimpl.layers.linear import linear
 from refimpl.models.decoder.config import decoder_shapes
 from refimpl.models.decoder.model import decoder
@@ -46,8 +46,10 @@ def decoder_lm(token_ids, params, *, config, mask=None, position_ids=None):
     backbone = {key: value for key, value in params.items() if key != HEAD}
     states, decoder_pullback = decoder(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
     logits, head_pullback = linear(states[config.n_layer], {"weight": params[TOKENS if config.tied else HEAD]})
+    returned = (logits, *states[config.n_layer + 1 :])
 
     def pullback(dy):
+        check_gradients(dy, returned, none=range(1, len(returned)))
         dlogits, *dtold = dy
         dnormed, dhead = head_pullback(dlogits)
         (dbackbone,) = decoder_pullback((*[None] * config.n_layer, dnormed, *dtold))
@@ -56,4 +58,4 @@ def decoder_lm(token_ids, params, *, config, mask=None, position_ids=None):
         dparams = {**dbackbone, **dtied}
         return ({key: dparams[key] for key in params},)
 
-    return (logits, *states[config.n_layer + 1 :]), pullback
+    return returned, pullback

@@ -5,6 +5,7 @@ from refimpl.arrays import (
     array_namespace,
     check_boolean,
     check_floating,
+    check_gradients,
     check_scopes,
     check_setting,
     check_shape,
@@ -76,8 +77,10 @@ def decoder(token_ids, params, *, config, mask=None, position_ids=None):
         told.append(told_here)
         pullbacks.append(block_pullback)
     normed, norm_pullback = config.norm(states[-1], scope(params, "norm."))
+    returned = (*states[:-1], normed, *(array for told_here in told for array in told_here))
 
     def pullback(dy):
+        check_gradients(dy, returned, none={*range(len(returned))} - {config.n_layer})
         dstates, dtold = dy[: config.n_layer], [*dy[config.n_layer + 1 :]]
         dstate, dnorm = norm_pullback(dy[config.n_layer])
         dlayers = {}
@@ -90,7 +93,7 @@ def decoder(token_ids, params, *, config, mask=None, position_ids=None):
         dparams = merge(add_prefix("embeddings.", dembeddings), dlayers, add_prefix("norm.", dnorm))
         return ({key: dparams[key] for key in params},)
 
-    return (*states[:-1], normed, *(array for told_here in told for array in told_here)), pullback
+    return returned, pullback
 
 
 def _who_sees_whom(token_ids, mask, window):

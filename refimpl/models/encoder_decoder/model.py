@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -77,8 +78,10 @@ def encoder_decoder(source_ids, target_ids, params, *, config, mask=None, target
         target_mask=earlier if target_mask is None else earlier & padding_mask(target_mask),
         **transformer_settings(config),
     )  # fmt: skip
+    returned = (source, *states[: config.n_layer], target, *states[config.n_layer :])
 
     def pullback(dy):
+        check_gradients(dy, returned, none=range(len(returned) - 1))
         dread, dwritten = dy[: config.n_layer + 1], dy[config.n_layer + 1 :]
         dsource, dtarget, dtransformer = transformer_pullback((*dread[1:], *dwritten[1:]))
         (dof_target,) = target_pullback(add_gradients(dwritten[0], dtarget))
@@ -90,7 +93,7 @@ def encoder_decoder(source_ids, target_ids, params, *, config, mask=None, target
         dparams = merge(dtable, *dplaces, dtransformer)
         return ({key: dparams[key] for key in params},)
 
-    return (source, *states[: config.n_layer], target, *states[config.n_layer :]), pullback
+    return returned, pullback
 
 
 def embedding_params(params, half):

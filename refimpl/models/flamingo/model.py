@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -82,6 +83,7 @@ def flamingo(features, token_ids, params, *, config):
     logits, head_pullback = linear(normed, {"weight": params["token.weight"]})
 
     def pullback(dy):
+        check_gradients(dy, (shown, *states, logits), none=range(len(states) + 1))
         dshown_here, *dstates, dlogits = dy
         dnormed, dhead = head_pullback(dlogits)
         dlast, dnorm = norm_pullback(dnormed)

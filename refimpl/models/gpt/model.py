@@ -7,6 +7,7 @@ from refimpl.arrays import (
     array_namespace,
     check_boolean,
     check_floating,
+    check_gradients,
     check_ids,
     check_params,
     check_scopes,
@@ -137,6 +138,7 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
     )
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states), none=range(config.n_layer))
         dembedded_here, *dstates = dy
         dembedded, dstack = stack_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))

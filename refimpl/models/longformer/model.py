@@ -6,6 +6,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_scopes,
     check_setting,
     check_tokens,
@@ -75,6 +76,7 @@ def longformer(token_ids, segment_ids, global_ids, params, *, config, mask=None)
     )  # fmt: skip
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states), none=range(config.n_layer))
         dembedded, _, dencoder = encoder_pullback(dy[1:])
         (dembeddings,) = embeddings_pullback(add_gradients(dy[0], dembedded))
         dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dencoder))

@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -66,6 +67,7 @@ def t5_encoder(token_ids, params, *, config, mask=None):
     )  # fmt: skip
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states), none=range(config.n_layer))
         dembedded, (dbias,), dblocks = stack_pullback(dy[1:])
         (ddistances,) = bias_pullback(dbias)
         (dtable,) = embedding_pullback(add_gradients(dy[0], dembedded))
@@ -122,6 +124,7 @@ def t5_decoder(token_ids, memory, params, *, config, mask=None, memory_mask=None
     )  # fmt: skip
 
     def pullback(dy):
+        check_gradients(dy, (embedded, *states), none=range(config.n_decoder_layer))
         dembedded, (dmemory, dbias), dblocks = stack_pullback(dy[1:])
         (ddistances,) = bias_pullback(dbias)
         (dtable,) = embedding_pullback(add_gradients(dy[0], dembedded))

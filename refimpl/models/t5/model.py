@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_floating,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -69,6 +70,7 @@ def t5(source_ids, target_ids, params, *, config, mask=None, target_mask=None):
     )
 
     def pullback(dy):
+        check_gradients(dy, (*read, *written), none=range(len(read) + len(written) - 1))
         dread, dwritten = dy[: config.n_layer + 1], dy[config.n_layer + 1 :]
         dmemory, dof_target = decoder_pullback(dwritten)
         (dof_source,) = encoder_pullback((*dread[:-1], add_gradients(dread[-1], dmemory)))

@@ -3,6 +3,7 @@
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
+    check_gradients,
     check_params,
     check_scopes,
     check_setting,
@@ -57,6 +58,7 @@ def transformer_xl_lm(token_ids, memory, params, *, config, mask=None):
     log_probs, softmax_pullback = adaptive_log_softmax(last, _shared(params, config), cutoffs=config.cutoffs)
 
     def pullback(dy):
+        check_gradients(dy, (log_probs, remembered), none=(1,))
         dlog_probs, dremembered = dy
         dlast, dsoftmax = softmax_pullback(dlog_probs)
         dmemory, dbackbone = backbone_pullback((*[None] * config.n_layer, dlast, dremembered))
@@ -118,6 +120,7 @@ def transformer_xl_loss(token_ids, targets, memory, params, *, config, ignore_in
     loss = xp.sum(losses, axis=(0, 1)) / n_target
 
     def pullback(dy):
+        check_gradients(dy, (loss, remembered), none=(1,))
         dloss, dremembered = dy
         dlast, dsoftmax = losses_pullback(dloss / n_target + xp.zeros_like(losses))
         dmemory, dbackbone = backbone_pullback((*[None] * config.n_layer, dlast, dremembered))

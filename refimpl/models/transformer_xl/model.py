@@ -7,6 +7,7 @@ from refimpl.arrays import (
     array_namespace,
     cast,
     check_floating,
+    check_gradients,
     check_scopes,
     check_setting,
     check_shape,
@@ -90,8 +91,10 @@ def transformer_xl(token_ids, memory, params, *, config, mask=None):
     remembered, memory_pullback = segment_memory(
         memory, xp.stack([embedded, *states[:-1]], axis=0), n_memory=config.n_memory
     )
+    returned = (embedded, *states, remembered)
 
     def pullback(dy):
+        check_gradients(dy, returned, none={*range(len(returned))} - {config.n_layer})
         *dstates, dremembered = dy
         dkept, dinputs = (None, [None] * config.n_layer) if dremembered is None else memory_pullback(dremembered)
         dembedded_here, *dinner = [_sum(d, dinput) for d, dinput in zip(dstates[:-1], dinputs, strict=True)]
@@ -100,7 +103,7 @@ def transformer_xl(token_ids, memory, params, *, config, mask=None):
         dparams = merge(add_prefix("embedding.", dembedding), dstack)
         return add_gradients(dkept, dseen), {key: dparams[key] for key in params}
 
-    return (embedded, *states, remembered), pullback
+    return returned, pullback
 
 
 def _sum(*gradients):

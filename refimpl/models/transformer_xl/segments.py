@@ -1,6 +1,6 @@
 """Transformer-XL over a text longer than its segment, with the memory carried on (Dai et al. 2019, section 3.2)."""
 
-from refimpl.arrays import array_namespace, check_setting, check_shape, integer
+from refimpl.arrays import array_namespace, check_gradients, check_setting, check_shape, integer
 from refimpl.blocks.encoder import add_gradients
 from refimpl.models.transformer_xl.heads import transformer_xl_loss
 
@@ -62,6 +62,7 @@ def transformer_xl_segments(
         pullbacks.append(loss_pullback)
 
     def pullback(dy):
+        check_gradients(dy, losses)
         dmemory, dparams = None, {}
         for dloss, loss_pullback in zip(reversed(dy), reversed(pullbacks), strict=True):
             dmemory, dhere = loss_pullback((dloss, dmemory if through_memory else None))
