@@ -9,7 +9,7 @@ from compare.cases.draw import normal_params
 from compare.cases.encoder import wrong_stack
 from compare.peers.transformers_peer import bert_model, call_bert, their_names
 from refimpl.blocks.encoder import encoder
-from refimpl.checkpoints.bert_names import bert_rows
+from refimpl.checkpoints.families.bert.names import bert_rows
 from refimpl.layers.embedding import embedding
 from refimpl.models.bert.config import BertConfig
 from refimpl.models.bert.model import bert, bert_embeddings

@@ -6,7 +6,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal_params
 from compare.peers.bert_relatives import peer
-from refimpl.checkpoints.bert_settings import RELATIVES
+from refimpl.checkpoints.families.bert.settings import RELATIVES
 from refimpl.models.bert import model as bert_module
 from refimpl.models.bert.config import BertConfig
 from refimpl.models.bert.heads import bert_for_pretraining, bert_for_sequence_classification

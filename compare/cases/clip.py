@@ -11,7 +11,7 @@ from compare.cases.draw import normal, normal_params
 from compare.peers.family_peer import call_family, family_model, names_of
 from compare.peers.float64_throughout import Float64Throughout
 from refimpl.blocks.contrast import contrast
-from refimpl.checkpoints.clip_names import clip_rows
+from refimpl.checkpoints.families.clip.names import clip_rows
 from refimpl.checkpoints.name_map import split_rows
 from refimpl.models.clip.config import ClipConfig, TowerConfig
 from refimpl.models.clip.image import clip_image

@@ -7,8 +7,8 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal_params
 from compare.peers.family_peer import call_family
-from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
-from refimpl.checkpoints.encoder_decoder_settings import KINDS
+from refimpl.checkpoints.families.encoder_decoder.names import encoder_decoder_rows
+from refimpl.checkpoints.families.encoder_decoder.settings import KINDS
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
 from refimpl.models.encoder_decoder.embeddings import _learned, _sinusoidal, embedded_tokens
 from refimpl.models.encoder_decoder.model import encoder_decoder

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from refimpl.checkpoints.npz import read_npz
-from refimpl.checkpoints.trusted_pickle import read_trusted_pickle
+from refimpl.checkpoints.files.npz import read_npz
+from refimpl.checkpoints.files.trusted_pickle import read_trusted_pickle
 
 DATA = Path(__file__).parent / "data"
 ENGLISH, CHINESE = "g2p_en", "g2pM"

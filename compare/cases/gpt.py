@@ -9,7 +9,7 @@ from compare.cases.draw import normal_params
 from compare.peers.transformers_gpt import call_gpt
 from refimpl.attention.mask import causal_mask
 from refimpl.blocks.encoder_block import post_norm_block, pre_norm_block
-from refimpl.checkpoints.gpt_names import gpt_rows
+from refimpl.checkpoints.families.gpt.names import gpt_rows
 from refimpl.layers.embedding import embedding
 from refimpl.models.gpt import model
 from refimpl.models.gpt.config import GptConfig

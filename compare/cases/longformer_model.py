@@ -12,7 +12,7 @@ from compare.cases.encoder import wrong_stack
 from compare.peers.family_peer import call_family
 from compare.peers.float64_throughout import Float64Throughout
 from refimpl.blocks.longformer_block import longformer_block
-from refimpl.checkpoints.longformer_names import longformer_rows
+from refimpl.checkpoints.families.longformer.names import longformer_rows
 from refimpl.models.longformer import model
 from refimpl.models.longformer.config import LongformerConfig
 from refimpl.models.longformer.embeddings import longformer_embeddings

@@ -14,7 +14,7 @@ from compare.peers.float64_throughout import Float64Throughout
 from refimpl.attention.biased_layer import biased_attention
 from refimpl.blocks.t5_block import t5_decoder_block, t5_encoder_block
 from refimpl.blocks.target_loss import target_loss
-from refimpl.checkpoints.t5_names import t5_rows
+from refimpl.checkpoints.families.t5.names import t5_rows
 from refimpl.models.t5 import halves
 from refimpl.models.t5.config import T5Config
 from refimpl.models.t5.halves import t5_decoder, t5_encoder

@@ -12,7 +12,7 @@ from compare.peers.other_environment import what_is_missing
 from refimpl.blocks.relative.block import relative_pre_norm_block
 from refimpl.blocks.relative.segment_memory import segment_memory
 from refimpl.blocks.relative.stack import relative_stack
-from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
+from refimpl.checkpoints.families.transformer_xl.names import transformer_xl_rows
 from refimpl.models.transformer_xl.config import TransformerXLConfig
 from refimpl.models.transformer_xl.heads import _shared, _unshared, transformer_xl_lm, transformer_xl_loss
 from refimpl.models.transformer_xl.model import _distances, _seen, transformer_xl

@@ -6,11 +6,11 @@ from functools import partial
 from math import ceil
 
 from compare.interpretations import cost
-from refimpl.checkpoints.bert_names import bert_rows
-from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
-from refimpl.checkpoints.gpt_names import gpt_rows
+from refimpl.checkpoints.families.bert.names import bert_rows
+from refimpl.checkpoints.families.encoder_decoder.names import encoder_decoder_rows
+from refimpl.checkpoints.families.gpt.names import gpt_rows
+from refimpl.checkpoints.families.transformer_xl.names import transformer_xl_rows
 from refimpl.checkpoints.name_map import Row
-from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
 from refimpl.models.bert.config import BertConfig
 from refimpl.models.bert.heads import bert_for_pretraining
 from refimpl.models.decoder.config import decoder_shapes

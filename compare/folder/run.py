@@ -10,7 +10,7 @@ from compare.folder.layers import ALONE, IN_MODEL
 from compare.report.words import number, printable, sigmas
 from compare.run.pool import run_isolated
 from compare.run.problem import Problem
-from refimpl.checkpoints.reader import MAX_BYTES
+from refimpl.checkpoints.files.reader import MAX_BYTES
 
 MOST_SHOWN = 20
 

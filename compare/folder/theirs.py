@@ -6,7 +6,7 @@ import torch
 
 from compare.folder.ours import Seen, stack_names
 from compare.peers.float64_throughout import Float64Throughout
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.ledger import conventions
 
 NEXT = "next-sentence logits"

@@ -4,7 +4,7 @@ from functools import cache
 
 import torch
 
-from refimpl.checkpoints.bert_settings import RELATIVES, config_to_hf
+from refimpl.checkpoints.families.bert.settings import RELATIVES, config_to_hf
 from refimpl.checkpoints.name_map import split_rows
 
 

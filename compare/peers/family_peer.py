@@ -4,7 +4,7 @@ from functools import cache
 
 import torch
 
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.name_map import split_rows
 
 
@@ -15,7 +15,7 @@ def family_model(model_type, config, groups=frozenset(), **settings):
     Parameters
     ----------
     model_type : str
-        Its family, a key of `refimpl.checkpoints.families.FAMILIES`.
+        Its family, a key of `refimpl.checkpoints.families.registry.FAMILIES`.
     config : object
         Our sizes and settings, of the family's class.
     groups : frozenset of str

@@ -3,9 +3,9 @@
 import torch
 
 from compare.peers.other_environment import Remote
+from refimpl.checkpoints.families.transformer_xl.names import TRANSFORMER_XL_NAMES as NAMES
+from refimpl.checkpoints.families.transformer_xl.settings import transformer_xl_config_to_hf
 from refimpl.checkpoints.name_map import split_rows
-from refimpl.checkpoints.transformer_xl_names import TRANSFORMER_XL_NAMES as NAMES
-from refimpl.checkpoints.transformer_xl_settings import transformer_xl_config_to_hf
 
 
 def call_transformer_xl(class_name, outputs, token_ids, memory, params, config, labels=None):

@@ -6,7 +6,7 @@ from functools import cache
 import torch
 
 from compare.peers.float64_throughout import Float64Throughout
-from refimpl.checkpoints.families import family_named
+from refimpl.checkpoints.families.registry import family_named
 from refimpl.checkpoints.name_map import split_rows
 
 # What a parameter of theirs is called in a model, where that is not what it is called in a file.

@@ -4,8 +4,8 @@ from functools import cache
 
 import torch
 
-from refimpl.checkpoints.gpt_names import GPT_NAMES, gpt_model_type
-from refimpl.checkpoints.gpt_settings import gpt_config_to_hf
+from refimpl.checkpoints.families.gpt.names import GPT_NAMES, gpt_model_type
+from refimpl.checkpoints.families.gpt.settings import gpt_config_to_hf
 from refimpl.checkpoints.name_map import split_rows
 
 

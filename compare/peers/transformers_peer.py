@@ -5,7 +5,7 @@ from functools import cache
 import torch
 
 from refimpl.checkpoints import bert_config_to_hf
-from refimpl.checkpoints.bert_names import BERT_NAMES
+from refimpl.checkpoints.families.bert.names import BERT_NAMES
 from refimpl.checkpoints.name_map import split_rows
 
 

@@ -11,7 +11,7 @@ from fastjsonschema import JsonSchemaValueException
 from jsonschema import Draft202012Validator
 
 from compare.report.rounding import round_figures
-from refimpl.checkpoints.atomic import atomic_files
+from refimpl.checkpoints.files.atomic import atomic_files
 
 SCHEMA = "refimpl-compare/1"
 

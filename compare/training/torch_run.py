@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from refimpl.checkpoints.gpt_names import GPT_NAMES
-from refimpl.checkpoints.gpt_settings import gpt_config_to_hf
+from refimpl.checkpoints.families.gpt.names import GPT_NAMES
+from refimpl.checkpoints.families.gpt.settings import gpt_config_to_hf
 from refimpl.commands.small_gpt import batches, first_params
 
 

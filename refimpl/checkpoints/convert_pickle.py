@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from refimpl.checkpoints.errors import CheckpointError, refusal
-from refimpl.checkpoints.trusted_pickle import read_trusted_pickle
-from refimpl.checkpoints.writer import write_safetensors
+from refimpl.checkpoints.files.trusted_pickle import read_trusted_pickle
+from refimpl.checkpoints.files.writer import write_safetensors
 
 RISK = (
     "A pickle is a program that runs when it is read, and can do whatever you can. This command lets it call "

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from refimpl.checkpoints.atomic import atomic_files
-from refimpl.checkpoints.config import read_config, write_config
 from refimpl.checkpoints.errors import naming, refusal
-from refimpl.checkpoints.families import family_named
-from refimpl.checkpoints.pickles import pickle_refusal
-from refimpl.checkpoints.reader import MAX_BYTES
-from refimpl.checkpoints.shards import INDEX, WEIGHTS, open_shards, split_shards, stale_files
-from refimpl.checkpoints.stored import open_safetensors
-from refimpl.checkpoints.writer import check_host, storable
+from refimpl.checkpoints.families.registry import family_named
+from refimpl.checkpoints.files.atomic import atomic_files
+from refimpl.checkpoints.files.config import read_config, write_config
+from refimpl.checkpoints.files.pickles import pickle_refusal
+from refimpl.checkpoints.files.reader import MAX_BYTES
+from refimpl.checkpoints.files.shards import INDEX, WEIGHTS, open_shards, split_shards, stale_files
+from refimpl.checkpoints.files.stored import open_safetensors
+from refimpl.checkpoints.files.writer import check_host, storable
 
 SETTINGS = "config.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -30,7 +30,7 @@ class Checkpoint:
     Attributes
     ----------
     model_type : str
-        Its family, as config.json calls it: a key of `refimpl.checkpoints.families.FAMILIES`.
+        Its family, as config.json calls it: a key of `refimpl.checkpoints.families.registry.FAMILIES`.
     params : dict of str to numpy.ndarray
         Our parameters, in the dtype of the file (bfloat16 as `read_safetensors` gives it).
     config : object

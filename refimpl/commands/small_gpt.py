@@ -8,7 +8,7 @@ import numpy as np
 
 from refimpl.arrays import asarray
 from refimpl.checkpoints.errors import CheckpointError
-from refimpl.checkpoints.gpt_names import gpt_rows
+from refimpl.checkpoints.families.gpt.names import gpt_rows
 from refimpl.layers.cross_entropy import cross_entropy
 from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.heads import gpt_lm

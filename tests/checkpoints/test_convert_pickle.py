@@ -7,7 +7,7 @@ import pytest
 
 from refimpl.checkpoints.convert_pickle import convert_pickle, main
 from refimpl.checkpoints.errors import CheckpointError
-from refimpl.checkpoints.reader import read_safetensors
+from refimpl.checkpoints.files.reader import read_safetensors
 
 WEIGHTS = {"lstm.weight_ih_l0": np.asfortranarray(np.arange(6.0, dtype="f4").reshape(2, 3)), "bias": np.ones(2, "f4")}
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 import transformers
 
-from refimpl.checkpoints import atomic
-from refimpl.checkpoints.bert_names import bert_rows
 from refimpl.checkpoints.errors import CheckpointError
+from refimpl.checkpoints.families.bert.names import bert_rows
+from refimpl.checkpoints.files import atomic
+from refimpl.checkpoints.files.reader import read_safetensors
+from refimpl.checkpoints.files.stored import Stored
 from refimpl.checkpoints.folder import Checkpoint, load_folder, save_folder
-from refimpl.checkpoints.reader import read_safetensors
-from refimpl.checkpoints.stored import Stored
 from refimpl.models.bert.config import BertConfig
 
 SMALL = BertConfig(31, n_position=11, n_segment=3, d_model=12, n_head=4, n_layer=2, d_ff=20, n_label=5)

@@ -10,7 +10,7 @@ from transformers.activations import ACT2FN
 from transformers.models.openai.modeling_openai import ACT_FNS
 from transformers.pytorch_utils import Conv1D
 
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.ledger import conventions, families, gate_orders
 from refimpl.layers.activation import activation_named
 from tests.checkpoints.tiny import ELSEWHERE, TINY, tiny_config, tiny_model

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from refimpl.checkpoints.errors import CheckpointError
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
+from refimpl.checkpoints.files.reader import read_safetensors
+from refimpl.checkpoints.files.writer import write_safetensors
 from refimpl.checkpoints.folder import load_folder, save_folder
-from refimpl.checkpoints.reader import read_safetensors
-from refimpl.checkpoints.writer import write_safetensors
 from tests.checkpoints.tiny import ELSEWHERE, tiny_config, tiny_model
 
 CLASSES = [

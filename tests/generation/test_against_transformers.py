@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.generation import (
     Constraints,
     Filters,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
-from refimpl.checkpoints.families import FAMILIES
+from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.generation import Constraints, Model, Stop, beam_search, greedy, last
 from refimpl.models.encoder_decoder.step import encoder_decoder_start, encoder_decoder_step
 

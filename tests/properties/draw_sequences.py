@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from compare import strategies
 from compare.cases.transformer import transformer_shapes
-from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
+from refimpl.checkpoints.families.encoder_decoder.names import encoder_decoder_rows
 from refimpl.models.encoder_decoder.config import ACTIVATIONS, POSITIONS, EncoderDecoderConfig
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from tests.properties.component import Call

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from compare import strategies
-from refimpl.checkpoints.t5_names import t5_rows
+from refimpl.checkpoints.families.t5.names import t5_rows
 from refimpl.models.t5.config import ACTIVATIONS, T5Config
 from tests.properties.component import Call
 from tests.properties.draw_attention import head_settings

@@ -7,7 +7,7 @@ from compare import strategies
 from compare.cases.adaptive_softmax import softmax_shapes, table_shapes
 from compare.cases.relative_block import shapes_of_block
 from refimpl.blocks.relative.block import relative_post_norm_block, relative_pre_norm_block
-from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
+from refimpl.checkpoints.families.transformer_xl.names import transformer_xl_rows
 from refimpl.models.transformer_xl.config import TransformerXLConfig
 from tests.properties.component import Call
 from tests.properties.draw_layers import SCALES, SEEDS

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from compare import strategies
 from refimpl.blocks.contrast import contrast
 from refimpl.blocks.longformer_block import longformer_block
-from refimpl.checkpoints.clip_names import clip_rows
-from refimpl.checkpoints.longformer_names import longformer_rows
+from refimpl.checkpoints.families.clip.names import clip_rows
+from refimpl.checkpoints.families.longformer.names import longformer_rows
 from refimpl.layers.patches import patches
 from refimpl.layers.quick_gelu import quick_gelu
 from refimpl.layers.unit import unit_vectors

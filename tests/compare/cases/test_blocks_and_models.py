@@ -9,7 +9,7 @@ from compare.cases.encoder_block import torch_layer
 from compare.cases.registry import case_named
 from compare.peers.transformers_peer import bert_model, their_names
 from compare.run.row import judge_config, judge_function
-from refimpl.checkpoints.bert_names import BERT_NAMES
+from refimpl.checkpoints.families.bert.names import BERT_NAMES
 
 CASES = (
     "learned_positions feed_forward post_norm_block pre_norm_block encoder bert_embeddings bert pooler "

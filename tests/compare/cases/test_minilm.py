@@ -11,7 +11,7 @@ from compare.measure.truth import draw_inputs, positional_names
 from compare.peers.arrays import ArrayPeer
 from compare.peers.torch_peer import TorchPeer
 from refimpl.attention.mask import padding_mask
-from refimpl.checkpoints.bert_names import BERT_NAMES
+from refimpl.checkpoints.families.bert.names import BERT_NAMES
 from refimpl.models.bert.model import bert
 from refimpl.models.sentence_embedding import sentence_embedding
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from refimpl.attention.mask import padding_mask
-from refimpl.checkpoints.bert_settings import RELATIVES
+from refimpl.checkpoints.families.bert.settings import RELATIVES
 from refimpl.models.bert.config import BertConfig
 from refimpl.models.bert.model import bert
 from refimpl.positions.token_positions import positions_after_padding

@@ -5,7 +5,7 @@ import pytest
 
 from refimpl.arrays import scope
 from refimpl.blocks.contrast import contrast
-from refimpl.checkpoints.clip_names import clip_rows
+from refimpl.checkpoints.families.clip.names import clip_rows
 from refimpl.models.clip.config import ClipConfig, TowerConfig
 from refimpl.models.clip.image import clip_image
 from refimpl.models.clip.model import clip

@@ -5,7 +5,7 @@ import pytest
 
 from refimpl.attention.cache.key_value import reorder
 from refimpl.blocks.target_loss import target_loss
-from refimpl.checkpoints.encoder_decoder_names import encoder_decoder_rows
+from refimpl.checkpoints.families.encoder_decoder.names import encoder_decoder_rows
 from refimpl.models.encoder_decoder.config import EncoderDecoderConfig
 from refimpl.models.encoder_decoder.embeddings import embedded_tokens
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm

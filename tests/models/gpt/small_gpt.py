@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from compare.cases.draw import normal_params
-from refimpl.checkpoints.gpt_names import gpt_rows
+from refimpl.checkpoints.families.gpt.names import gpt_rows
 from refimpl.models.gpt.config import GptConfig
 from tests.properties.component import Call
 from tests.properties.registry import component_of

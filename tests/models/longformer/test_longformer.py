@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from refimpl.checkpoints.longformer_names import longformer_rows
+from refimpl.checkpoints.families.longformer.names import longformer_rows
 from refimpl.models.longformer.config import LongformerConfig
 from refimpl.models.longformer.embeddings import longformer_embeddings
 from refimpl.models.longformer.model import longformer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from refimpl.blocks.decoding.biased_attention import distance_bias
-from refimpl.checkpoints.t5_names import t5_rows
+from refimpl.checkpoints.families.t5.names import t5_rows
 from refimpl.models.t5.config import T5Config
 from refimpl.models.t5.heads import t5_lm
 from refimpl.models.t5.model import t5

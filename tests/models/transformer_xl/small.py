@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from refimpl.checkpoints.transformer_xl_names import transformer_xl_rows
+from refimpl.checkpoints.families.transformer_xl.names import transformer_xl_rows
 from refimpl.models.transformer_xl.config import TransformerXLConfig
 
 CONFIG = TransformerXLConfig(

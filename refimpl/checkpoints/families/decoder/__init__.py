@@ -1,0 +1,1 @@
+"""Llama, Mistral, Mixtral, Qwen2-MoE, GPT-NeoX and Bloom."""

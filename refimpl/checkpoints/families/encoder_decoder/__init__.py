@@ -1,0 +1,1 @@
+"""Bart, Marian and Pegasus."""

@@ -1,0 +1,1 @@
+"""Transformer-XL."""
