@@ -7,6 +7,7 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from refimpl.checkpoints.errors import naming, refusal
+from refimpl.checkpoints.families.decoder.rotary import OLD_KEYS
 from refimpl.checkpoints.families.registry import family_named
 from refimpl.checkpoints.files.atomic import atomic_files
 from refimpl.checkpoints.files.config import read_config, write_config
@@ -15,6 +16,7 @@ from refimpl.checkpoints.files.reader import MAX_BYTES
 from refimpl.checkpoints.files.shards import INDEX, WEIGHTS, open_shards, split_shards, stale_files
 from refimpl.checkpoints.files.stored import open_safetensors
 from refimpl.checkpoints.files.writer import check_host, storable
+from refimpl.checkpoints.ledger import conventions
 
 SETTINGS = "config.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -162,7 +164,8 @@ def _settings(checkpoint, family, tensors):
     ours = {key: value for key, value in family.config_to_hf(config, groups).items() if key != "architectures"}
     kept = {key: value for key, value in checkpoint.settings.items() if key not in REPLACED}
     if not kept or family.config_from_hf(kept) != config:
-        kept = {**{key: value for key, value in kept.items() if key not in LABELS}, **ours}
+        stale = {*LABELS, *OLD_KEYS, *conventions(checkpoint.model_type).other_keys}
+        kept = {**{key: value for key, value in kept.items() if key not in stale}, **ours}
     dtypes = {str(tensor.dtype) for tensor in tensors.values()}
     dtype = {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
     return {**kept, **dtype, **({"architectures": [name]} if name else {})}

@@ -72,6 +72,8 @@ class Conventions:
         Whether embeddings are multiplied by sqrt(d_model).
     attention_scale : str
         What scores are multiplied by.
+    other_keys : dict of (str, str)
+        By the second key of a setting its first.
     """
 
     title: str
@@ -94,6 +96,7 @@ class Conventions:
     rotary: str = ""
     embedding_scale: Setting = field(default_factory=lambda: Setting("", False))
     attention_scale: str = "1/sqrt(d_head)"
+    other_keys: Mapping = field(default_factory=dict)
 
     def defaults(self):
         """Collect what absent keys of config.json mean.
@@ -157,6 +160,6 @@ def gate_orders():
 def _parsed(value, key):
     if not isinstance(value, dict):
         return value
-    if key in ("activations", "tied_names"):
+    if key in ("activations", "tied_names", "other_keys"):
         return MappingProxyType(value)
     return Setting("", value["value"]) if "value" in value else Setting(value["key"], value["default"])

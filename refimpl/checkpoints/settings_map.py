@@ -46,6 +46,36 @@ def not_accepted(settings, accepted):
     return faults
 
 
+def under_first_keys(settings, other_keys):
+    """Put what has two keys under its first: of the two `transformers` reads the second, whatever the first says.
+
+    Parameters
+    ----------
+    settings : dict of str to object
+        What config.json holds.
+    other_keys : dict of (str, str)
+        By the second key of a setting its first.
+
+    Returns
+    -------
+    settings : dict of str to object
+        The same without second keys.
+    faults : list of str
+        One for each setting of which the two keys say something else.
+    """
+    found, faults = {key: value for key, value in settings.items() if key not in other_keys}, []
+    for second, first in other_keys.items():
+        value = settings.get(second)
+        if value is None:
+            continue
+        said = found.setdefault(first, value)
+        if said is None:
+            found[first] = value
+        elif said != value or isinstance(said, bool) != isinstance(value, bool):
+            faults.append(f"{second} must be what {first} is, {shown(said)}, got {shown(value)}")
+    return found, faults
+
+
 def not_sizes(settings, keys, *, largest=None, at_least=1):
     """Find the sizes that are missing or no sizes.
 

@@ -1,10 +1,10 @@
 """The families of models that load from a folder: what ``model_type`` of config.json stands for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from refimpl.checkpoints.errors import CheckpointError, shown
+from refimpl.checkpoints.errors import CheckpointError, raise_faults, shown
 from refimpl.checkpoints.families.bert.settings import RELATIVES, config_from_hf, config_to_hf
 from refimpl.checkpoints.families.clip.names import CLIP_NAMES
 from refimpl.checkpoints.families.clip.settings import clip_config_from_hf, clip_config_to_hf
@@ -46,7 +46,12 @@ from refimpl.checkpoints.families.transformer_xl.settings import (
     transformer_xl_config_from_hf,
     transformer_xl_config_to_hf,
 )
+from refimpl.checkpoints.ledger import conventions
 from refimpl.checkpoints.names import Names
+from refimpl.checkpoints.settings_map import not_accepted, under_first_keys
+
+# What every class of `transformers` may say, and no model of ours has: layers of different sizes.
+ACCEPTED = {"per_layer_config": (None, {})}
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Family:
     config_to_hf: Callable
 
 
-FAMILIES = {
+READERS = {
     **{
         model_type: Family(
             kind.names,
@@ -97,6 +102,21 @@ FAMILIES = {
     "gpt_neox": Family(GPT_NEOX_NAMES, gpt_neox_config_from_hf, gpt_neox_config_to_hf),
     "bloom": Family(BLOOM_NAMES, bloom_config_from_hf, bloom_config_to_hf),
     "transfo-xl": Family(TRANSFORMER_XL_NAMES, transformer_xl_config_from_hf, transformer_xl_config_to_hf),
+}
+
+
+def _read(read, other_keys, settings):
+    known, faults = under_first_keys(settings, other_keys)
+    faults = faults + not_accepted(known, ACCEPTED)
+    raise_faults("config.json does not describe a model that refimpl has", faults)
+    return read(known)
+
+
+FAMILIES = {
+    model_type: replace(
+        family, config_from_hf=partial(_read, family.config_from_hf, conventions(model_type).other_keys)
+    )
+    for model_type, family in READERS.items()
 }
 
 

@@ -6,7 +6,6 @@ from refimpl.checkpoints.families.decoder.settings import decoder_faults, head_f
 from refimpl.models.decoder.families import bloom_config
 
 SIZES = {"vocab_size": "vocab_size", "hidden_size": "d_model", "n_layer": "n_layer", "n_head": "n_head"}
-OLD = {"n_embed": "hidden_size", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
 DEFAULTS = {"layer_norm_epsilon": 1e-5, "tie_word_embeddings": True}
 ACCEPTED = {"model_type": ("bloom",), "apply_residual_connection_post_layernorm": (None, False)}
 
@@ -30,8 +29,7 @@ def bloom_config_from_hf(settings):
     CheckpointError
         If a key is missing or has a value that `refimpl` has no model for; every one is named.
     """
-    renamed = {new: settings[old] for old, new in OLD.items() if settings.get(old) is not None}
-    given = with_defaults({**renamed, **settings}, DEFAULTS)
+    given = with_defaults(settings, DEFAULTS)
     expected = {"sizes": SIZES, "accepted": ACCEPTED, "flags": ("tie_word_embeddings",)}
     faults = decoder_faults(settings, given, **expected, eps="layer_norm_epsilon")
     raise_faults(TITLE, faults or head_faults(given, "hidden_size", "n_head"))

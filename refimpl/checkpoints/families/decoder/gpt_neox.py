@@ -10,6 +10,7 @@ from refimpl.checkpoints.families.decoder.settings import (
     head_faults,
     with_defaults,
 )
+from refimpl.checkpoints.settings_map import not_accepted
 from refimpl.models.decoder.config import PROJECTIONS
 from refimpl.models.decoder.families import gpt_neox_config
 
@@ -54,7 +55,8 @@ def gpt_neox_config_from_hf(settings):
     given = with_defaults(settings, DEFAULTS)
     accepted = {"model_type": ("gpt_neox",)}
     faults = decoder_faults(settings, given, sizes=SIZES, accepted=accepted, eps="layer_norm_eps", flags=FLAGS)
-    renamed = {new: settings[old] for old, new in OLD.items() if settings.get(old) is not None}
+    # Under their new names these are heard in `rope_parameters` only.
+    renamed = {new: settings.get(old) for old, new in OLD.items()}
     rope, rope_faults = rotary_from_hf({**settings, **renamed}, share=0.25)
     faults = faults + rope_faults or _not_related(given, rope["share"])
     raise_faults(TITLE, faults)
@@ -108,4 +110,6 @@ def _not_related(given, share):
     d_rotary = _d_rotary(given, share)
     fits = d_rotary > 0 and d_rotary % 2 == 0
     faults = head_faults(given, "hidden_size", "num_attention_heads")
+    d_head = given["hidden_size"] // given["num_attention_heads"]
+    faults += not_accepted(given, {"head_dim": (None, d_head)})  # of the positions, not of the heads
     return faults if fits else [*faults, f"partial_rotary_factor must turn an even number of features, got {d_rotary}"]

@@ -16,6 +16,8 @@ REQUIRED = {
 OPTIONAL = {
     "yarn": {"beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": None, "truncate": True},
 }
+# Beside `rope_parameters`, which say all of it today.
+OLD_KEYS = (N_TRAINED, "rope_scaling", "rope_theta", "partial_rotary_factor", "rotary_pct", "rotary_emb_base")
 # Where another type has it, it means nothing to this one.
 MEANINGLESS = {N_TRAINED, "type", "rope_type", "rope_theta", "partial_rotary_factor"}
 
@@ -38,11 +40,16 @@ def rotary_from_hf(settings, *, theta=10000.0, share=1.0):
     faults : list of str
         What is not supported, by key and value; then the settings are not to be used.
     """
-    given = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+    new, old = ({} if settings.get(key) is None else settings[key] for key in ("rope_parameters", "rope_scaling"))
+    given = new or old
     if not isinstance(given, dict):
         return {}, [f"rope_parameters must be an object, got {shown(given)}"]
-    found = {"theta": given.get("rope_theta") or settings.get("rope_theta") or theta}
-    found["share"] = given.get("partial_rotary_factor") or settings.get("partial_rotary_factor") or share
+    if new and old and new != old:  # `transformers` would take the old
+        return {}, [f"rope_scaling must be absent where there are rope_parameters, got {shown(old)}"]
+    found = {
+        "theta": _first(given.get("rope_theta"), settings.get("rope_theta"), theta),
+        "share": _first(given.get("partial_rotary_factor"), settings.get("partial_rotary_factor"), share),
+    }
     faults = [
         f"{key} must be a number {text}, got {shown(value)}"
         for key, value, fits, text in (
@@ -51,12 +58,12 @@ def rotary_from_hf(settings, *, theta=10000.0, share=1.0):
         )
         if not (_is_number(value) and fits(value))
     ]
-    kind = given.get("rope_type") or given.get("type") or "default"
-    if kind not in REQUIRED:
+    kind = _first(given.get("rope_type"), given.get("type"), "default")
+    if not isinstance(kind, str) or kind not in REQUIRED:
         return found, [*faults, f"rope_type must be one of {', '.join(REQUIRED)}, got {shown(kind)}"]
     faults += _not_numbers(given, kind)
     longest = settings.get("max_position_embeddings")
-    n_trained = longest if kind == "dynamic" else given.get(N_TRAINED) or longest
+    n_trained = longest if kind == "dynamic" else _first(settings.get(N_TRAINED), given.get(N_TRAINED), longest)
     if kind in ("dynamic", "yarn", "llama3") and not (is_integer(n_trained) and n_trained > 0):
         faults.append(f"{N_TRAINED} or max_position_embeddings must be a positive integer, got {shown(n_trained)}")
     return {**found, "scaling": None if faults else _rule(given, kind, n_trained)}, faults
@@ -127,9 +134,17 @@ def _not_numbers(given, kind):
         is_flag, value = key in flags, given.get(key)
         if value is not None and not (isinstance(value, bool) if is_flag else _is_positive(value)):
             wrong.append((key, "true or false" if is_flag else "a positive number"))
+    low, high = (given.get(f"{which}_freq_factor") for which in ("low", "high"))
+    if kind == "llama3" and not wrong and low >= high:
+        wrong.append(("high_freq_factor", f"greater than low_freq_factor = {low}"))
     known = {*REQUIRED[kind], *OPTIONAL.get(kind, {}), *MEANINGLESS}
     wrong += [(key, "absent") for key, value in given.items() if key not in known and value is not None]
     return [f"{key} must be {expected} for rope_type {kind}, got {shown(given.get(key))}" for key, expected in wrong]
+
+
+def _first(*values):
+    """Take the first that is said: 0 is said, null is not."""
+    return next((value for value in values if value is not None), None)
 
 
 def _is_positive(value):

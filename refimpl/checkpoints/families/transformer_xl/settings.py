@@ -61,6 +61,9 @@ def transformer_xl_config_from_hf(settings):
         for key in ("mem_len", "clamp_len")
         if not is_integer(given[key])
     ]
+    shared = given.get("proj_share_all_but_first", True)
+    if not isinstance(shared, bool):
+        faults.append(f"proj_share_all_but_first must be true or false, got {shown(shared)}")
     cutoffs, tied = given["cutoffs"], given.get("tie_projs")
     if not isinstance(cutoffs, list) or not all(is_integer(cutoff) for cutoff in cutoffs):
         faults.append(f"cutoffs must be a list of integers, got {shown(cutoffs)}")
@@ -76,7 +79,7 @@ def transformer_xl_config_from_hf(settings):
             clamp_len=max(given["clamp_len"], 0),
             norm_eps=float(given["layer_norm_epsilon"]),
             # A saved folder keeps the list, and with it what proj_share_all_but_first said.
-            tie_projections=any(tied) if tied and cutoffs else bool(given.get("proj_share_all_but_first", True)),
+            tie_projections=any(tied) if tied and cutoffs else shared,
         )
     except ValueError as error:
         raise_faults("config.json does not describe a model that refimpl has", [str(error)])
