@@ -8,7 +8,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.feed_forward import always
 from compare.peers.transformers_peer import bert_model, call_bert, their_names
-from refimpl.arrays import add_prefix, pick, scope
+from refimpl.arrays import add_prefix, keyed_as, pick, scope
 from refimpl.attention.mask import padding_mask
 from refimpl.blocks.encoder import add_gradients, encoder
 from refimpl.blocks.encoder_block import post_norm_block
@@ -61,7 +61,7 @@ def minilm(token_ids, positions, targets, params, *, is_token):
         # The token table is used twice, at the bottom and, tied, at the top.
         tied = {TOKEN_TABLE: dbackbone[TOKEN_TABLE] + dtable["weight"]}
         dparams = {**dbackbone, **tied, **add_prefix("pooler.", dpooler)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (*states, embedded, pooled, loss), pullback
 

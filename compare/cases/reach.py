@@ -14,7 +14,7 @@ from compare.cases.lstm import wrong_lstm
 from compare.cases.recurrent import torch_stack
 from compare.cases.recurrent_bugs import wrong_sequence
 from compare.peers.torch_peer import call_module, meta_module
-from refimpl.arrays import add_prefix, array_namespace, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, keyed_as, merge, scope
 from refimpl.attention.multi_head import self_attention
 from refimpl.recurrent.gru import gru
 from refimpl.recurrent.lstm import lstm
@@ -56,7 +56,7 @@ def last_positions(x, params, *, n_head):
         dx_attention, dattention = attention_pullback(dlast[3])
         parts = {"rnn.": drnn, "lstm.": dlstm, "gru.": dgru, "attention.": dattention}
         dparams = merge(*(add_prefix(prefix, part) for prefix, part in parts.items()))
-        return dx_rnn + dx_lstm + dx_gru + dx_attention, {key: dparams[key] for key in params}
+        return dx_rnn + dx_lstm + dx_gru + dx_attention, keyed_as(dparams, params)
 
     return tuple(y[:, -1] for y in (by_rnn, by_lstm, by_gru, attended)), pullback
 

@@ -17,7 +17,7 @@ from refimpl.arrays.check import (
 )
 from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
-from refimpl.arrays.params import add_prefix, merge, pick, scope
+from refimpl.arrays.params import add_prefix, keyed_as, merge, pick, scope
 from refimpl.arrays.precision import cast, table_dtype, widen
 from refimpl.arrays.settings import check_positive, check_size, integer, number
 from refimpl.arrays.shape import sum_to
@@ -49,6 +49,7 @@ __all__ = [
     "default_backend",
     "erf",
     "integer",
+    "keyed_as",
     "logsumexp",
     "merge",
     "narrow",

@@ -1,4 +1,4 @@
-"""Parameters are a flat dict of arrays with the keys of a `torch.nn` state_dict; these are its four verbs."""
+"""Parameters are a flat dict of arrays with the keys of a `torch.nn` state_dict; these are its five verbs."""
 
 
 def scope(params, prefix):
@@ -53,6 +53,24 @@ def pick(params, *keys):
         The parameters that are there, in the order of `keys`.
     """
     return {key: params[key] for key in keys if key in params}
+
+
+def keyed_as(dparams, params):
+    """Hand gradients back under the keys of the parameters that came in, in their order.
+
+    Parameters
+    ----------
+    dparams : dict of array
+        Gradients of at least these parameters; what was absent, such as a bias, may have one that nobody asked for.
+    params : dict of array
+        The parameters.
+
+    Returns
+    -------
+    dict of array
+        A gradient for every parameter.  One that is missing is a KeyError: a component has lost it.
+    """
+    return {key: dparams[key] for key in params}
 
 
 def merge(*parts):

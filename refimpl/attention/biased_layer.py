@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     integer,
+    keyed_as,
     merge,
     scope,
 )
@@ -78,7 +79,7 @@ def biased_attention(x, memory, bias, params, *, n_head, mask=None):
         dx, dof_q = q_pullback(dq)
         parts = zip(PARTS, (dof_q, dof_k, dof_v, dof_o), strict=True)
         dparams = merge(*(add_prefix(part, dpart) for part, dpart in parts))
-        return dx, dmemory_k + dmemory_v, *dbias, {key: dparams[key] for key in params}
+        return dx, dmemory_k + dmemory_v, *dbias, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     integer,
+    keyed_as,
     merge,
     scope,
 )
@@ -92,7 +93,7 @@ def multi_head_attention(q, k, v, params, *, n_head, mask=None, keep=None, rate=
         dk, dof_k = k_pullback(dheads_k)
         dq, dof_q = q_pullback(dheads_q)
         dparams = merge(_join_projections(xp, params, dof_q, dof_k, dof_v), add_prefix("out_proj.", dout))
-        return dq, dk, dv, {key: dparams[key] for key in params}
+        return dq, dk, dv, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradients,
     check_scopes,
+    keyed_as,
     merge,
     scope,
 )
@@ -70,6 +71,6 @@ def causal_block(x, params, *, norm, attend, feed, parallel=False):
         dx = add_gradients(dmid, dx_attended, dread if parallel else None)
         dparts = zip(PARTS, (dnorm1, dattend, dnorm2, dfeed), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts))
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return (y, *told1, *told2), pullback

@@ -1,6 +1,6 @@
 """Decoder blocks: self-attention, attention to what an encoder made, and feed-forward, each with residual and norm."""
 
-from refimpl.arrays import add_prefix, check_params, check_shape, merge, pick, scope
+from refimpl.arrays import add_prefix, check_params, check_shape, keyed_as, merge, pick, scope
 from refimpl.attention.mask import check_mask
 from refimpl.attention.multi_head import OPTIONAL, cross_attention, self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
@@ -161,7 +161,7 @@ def pre_norm_decoder_block(
 def _gather(dattentions, dfeed, dnorms, params):
     prefixed = [add_prefix(*part) for part in zip((*ATTENTIONS, *NORMS), (*dattentions, *dnorms), strict=True)]
     dparams = merge(*prefixed, dfeed)
-    return {key: dparams[key] for key in params}
+    return keyed_as(dparams, params)
 
 
 def _check(x, memory, params, n_head, memory_mask):

@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     integer,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -107,7 +108,7 @@ def stack(x, shared, params, *, n_layer, block, norm=None, **settings):
             dstate, *dshared_here, dblock = block_pullback(add_gradients(dstate, dstate_here))
             dshared = [add_gradients(*both) for both in zip(dshared, dshared_here, strict=True)]
             dparams = merge(add_prefix(prefix, dblock), dparams)
-        return dstate, tuple(dshared), {key: dparams[key] for key in params}
+        return dstate, tuple(dshared), keyed_as(dparams, params)
 
     return (*states[:-1], last), pullback
 

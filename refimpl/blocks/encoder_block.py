@@ -1,6 +1,6 @@
 """Encoder blocks: self-attention and feed-forward, each with a residual connection and a layer norm."""
 
-from refimpl.arrays import add_prefix, check_params, merge, pick, scope
+from refimpl.arrays import add_prefix, check_params, keyed_as, merge, pick, scope
 from refimpl.attention.multi_head import OPTIONAL, self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -146,4 +146,4 @@ def _gather(dattention, dfeed, dnorm1, dnorm2, params):
         add_prefix("norm1.", dnorm1),
         add_prefix("norm2.", dnorm2),
     )
-    return {key: dparams[key] for key in params}
+    return keyed_as(dparams, params)

@@ -1,6 +1,6 @@
 """Position-wise feed-forward network (Vaswani et al. 2017, arXiv:1706.03762, eq. 2)."""
 
-from refimpl.arrays import add_prefix, check_params, merge, scope
+from refimpl.arrays import add_prefix, check_params, keyed_as, merge, scope
 from refimpl.layers.activation import activation_named
 from refimpl.layers.linear import linear
 
@@ -50,6 +50,6 @@ def feed_forward(x, params, *, activation="relu", project=linear):
         (dwide,) = bend_pullback(dbent)
         dx, dlinear1 = linear1_pullback(dwide)
         dparams = merge(add_prefix("linear1.", dlinear1), add_prefix("linear2.", dlinear2))
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback

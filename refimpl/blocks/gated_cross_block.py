@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_params,
     check_scopes,
     check_shape,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -91,7 +92,7 @@ def gated_cross_block(x, memory, params, *, n_head, activation="squared_relu", e
         dgates = dict(zip(GATES, (dattention_gate, dfeed_gate), strict=True))
         dparts = zip(SCOPES, (dnorm1, dcross, dnorm2), strict=True)
         dparams = merge(dgates, dfeed, *(add_prefix(prefix, dpart) for prefix, dpart in dparts))
-        return dmid + dx_normed, dmemory, {key: dparams[key] for key in params}
+        return dmid + dx_normed, dmemory, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -1,6 +1,6 @@
 """The gated feed-forward network of Llama, Gemma and T5 1.1 (Shazeer 2020, arXiv:2002.05202, eq. 6)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, keyed_as, merge, scope
 from refimpl.layers.activation import activation_named
 from refimpl.layers.linear import linear
 
@@ -56,6 +56,6 @@ def gated_feed_forward(x, params, *, activation="silu", project=linear):
         dx_gate, dgate_proj = gate_pullback(dgate)
         parts = zip(PARTS, (dgate_proj, dup_proj, ddown), strict=True)
         dparams = merge(*(add_prefix(f"{part}.", dpart) for part, dpart in parts))
-        return dx_gate + dx_up, {key: dparams[key] for key in params}
+        return dx_gate + dx_up, keyed_as(dparams, params)
 
     return y, pullback

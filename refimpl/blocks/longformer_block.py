@@ -1,6 +1,6 @@
 """The encoder block of Longformer: BERT's, with attention to a band and to a few global tokens."""
 
-from refimpl.arrays import add_prefix, check_params, merge, pick, scope
+from refimpl.arrays import add_prefix, check_params, keyed_as, merge, pick, scope
 from refimpl.attention.sparse.longformer import GLOBAL, LOCAL, longformer_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -70,6 +70,6 @@ def longformer_block(x, global_ids, params, *, n_head, reach, activation="gelu",
         dx_attended, dattention = attention_pullback(dgathered)
         dself = add_prefix("self_attn.", merge(dattention, add_prefix("out_proj.", dout)))
         dparams = merge(dself, dfeed, add_prefix("norm1.", dnorm1), add_prefix("norm2.", dnorm2))
-        return dsum1 + dx_attended, {key: dparams[key] for key in params}
+        return dsum1 + dx_attended, keyed_as(dparams, params)
 
     return y, pullback

@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_params,
     check_scopes,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -82,7 +83,7 @@ def perceiver_block(latents, features, params, *, n_head, activation="squared_re
         dlatents, dlatents_norm = norm_pullback(dasking + dasked[:, n_feature:])
         dparts = zip(BLOCK_PARTS, (dfeatures_norm, dlatents_norm, dattention, dfeed_norm), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts), dfeed)
-        return dmid + dlatents, dfeatures, {key: dparams[key] for key in params}
+        return dmid + dlatents, dfeatures, keyed_as(dparams, params)
 
     return y, pullback
 
@@ -147,6 +148,6 @@ def perceiver_resampler(features, params, *, n_layer, n_head, activation="square
         dlatents, (dflat,), dblocks = stack_pullback((*[None] * (n_layer - 1), dy))
         dby_patch, dtimes = times_pullback(xp.reshape(dflat, timed.shape))
         dparams = merge({LATENTS: xp.sum(dlatents, axis=0)}, add_prefix("times.", dtimes), dblocks)
-        return xp.swapaxes(dby_patch, 1, 2), {key: dparams[key] for key in params}
+        return xp.swapaxes(dby_patch, 1, 2), keyed_as(dparams, params)
 
     return y, pullback

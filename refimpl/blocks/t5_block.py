@@ -1,6 +1,6 @@
 """The blocks of T5: pre-norm with RMS norms, unscaled attention with a bias, and no other bias at all."""
 
-from refimpl.arrays import add_prefix, check_scopes, check_shape, merge, scope
+from refimpl.arrays import add_prefix, check_scopes, check_shape, keyed_as, merge, scope
 from refimpl.attention.biased_layer import biased_attention
 from refimpl.attention.mask import check_mask
 from refimpl.blocks.feed_forward import feed_forward
@@ -157,4 +157,4 @@ def t5_decoder_block(
 
 def _gather(parts, dparts, params):
     dparams = merge(*(add_prefix(part, dpart) for part, dpart in zip(parts, dparts, strict=True)))
-    return {key: dparams[key] for key in params}
+    return keyed_as(dparams, params)

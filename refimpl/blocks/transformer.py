@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_gradients,
     check_scopes,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -96,7 +97,7 @@ def transformer(
         dtarget, (dmemory,), ddecoder = decoder_pullback(dwritten)
         dsource, _, dencoder = encoder_pullback((*dread[:-1], add_gradients(dread[-1], dmemory)))
         dparams = merge(add_prefix("encoder.", dencoder), add_prefix("decoder.", ddecoder))
-        return dsource, dtarget, {key: dparams[key] for key in params}
+        return dsource, dtarget, keyed_as(dparams, params)
 
     return (*read, *written), pullback
 

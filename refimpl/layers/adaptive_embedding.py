@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradient,
     check_ids,
+    keyed_as,
     merge,
     scope,
 )
@@ -73,6 +74,6 @@ def adaptive_embedding(ids, params, *, cutoffs=()):
             (dtable,) = rows_pullback(drows)
             dcluster = merge(add_prefix(f"tables.{i}.", dtable), add_prefix(f"projections.{i}.", dprojection))
             dparams = merge(dparams, dcluster)
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback

@@ -11,6 +11,7 @@ from refimpl.arrays import (
     check_rank,
     check_shape,
     integer,
+    keyed_as,
     merge,
     scatter_add,
     scope,
@@ -84,7 +85,7 @@ def adaptive_log_softmax(x, params, *, cutoffs=()):
             (dscores,) = softmax_pullback(dpart)
             gradients.append(scores_pullback(dscores))
         dx, dparams = _gathered(gradients)
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 
@@ -164,7 +165,7 @@ def adaptive_cross_entropy(x, targets, params, *, cutoffs=(), ignore_index=-100)
             gradients.append((scatter_add(places, dchosen, n_row), dcluster))
         drows, dparams = _gathered(gradients)
         dx = xp.reshape(xp.where(ignored[:, None], 0.0, drows), x.shape)
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 

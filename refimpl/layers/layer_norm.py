@@ -9,8 +9,8 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    keyed_as,
     number,
-    pick,
     widen,
 )
 
@@ -78,6 +78,6 @@ def layer_norm(x, params, *, eps=1e-5):
         along_x_hat = xp.mean(g * x_hat, axis=-1, keepdims=True)
         dx = inv_std * (g - along_one - x_hat * along_x_hat)
         dparams = {"weight": xp.sum(dy * normed, axis=batch_axes), "bias": xp.sum(dy, axis=batch_axes)}
-        return cast(dx, x.dtype), pick(dparams, *params)
+        return cast(dx, x.dtype), keyed_as(dparams, params)
 
     return y, pullback

@@ -9,7 +9,7 @@ from refimpl.arrays import (
     check_params,
     check_rank,
     check_shape,
-    pick,
+    keyed_as,
 )
 
 
@@ -65,6 +65,6 @@ def linear(x, params):
             "weight": xp.matmul(xp.swapaxes(dmapped, 0, 1), rows),
             "bias": xp.sum(dmapped, axis=0),
         }
-        return dx, pick(dparams, *params)
+        return dx, keyed_as(dparams, params)
 
     return y, pullback

@@ -1,6 +1,6 @@
 """Images cut into patches, each of them mapped to a vector (Dosovitskiy et al. 2020, arXiv:2010.11929, eq. 1)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_setting, check_shape
+from refimpl.arrays import array_namespace, check_floating, check_params, check_setting, check_shape, keyed_as
 from refimpl.layers.linear import linear
 
 
@@ -49,7 +49,7 @@ def patches(x, params):
         dsquares = xp.reshape(dflat, (n_batch, n_row, n_column, n_channel, side, side))
         dx = xp.reshape(xp.moveaxis(dsquares, (1, 2), (2, 4)), x.shape)
         dparams = {**dlinear, "weight": xp.reshape(dlinear["weight"], params["weight"].shape)}
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 

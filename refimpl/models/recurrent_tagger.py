@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_params,
     check_scopes,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -79,6 +80,6 @@ def recurrent_tagger(token_ids, params, *, lengths=None):
         (dembedding,) = embedding_pullback(dembedded)
         parts = zip(PARTS, (dembedding, dlstm, dinner, dout), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in parts))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback

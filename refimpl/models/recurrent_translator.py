@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -76,7 +77,7 @@ def recurrent_translator(source_ids, target_ids, params, *, lengths=None):
         (dsource_table,) = source_pullback(dsource)
         parts = zip(PARTS, (dsource_table, dencoder, dtarget_table, ddecoder, dprojection), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in parts))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

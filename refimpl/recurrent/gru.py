@@ -1,6 +1,6 @@
 """Gated recurrent unit (Cho et al. 2014, arXiv:1406.1078), with the reset gate before or after the product."""
 
-from refimpl.arrays import array_namespace, check_floating, check_gradients, check_setting, check_shape, merge
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_setting, check_shape, keyed_as, merge
 from refimpl.layers.linear import linear
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.tanh import tanh
@@ -61,7 +61,7 @@ def gru_cell(x, h, params, *, reset="after"):
         dfrom_x, dh, dhidden = step_pullback((dy,))
         dx, dinput = x_pullback(dfrom_x)
         dparams = merge(named_part("ih", dinput), dhidden)
-        return dx, dh, {key: dparams[key] for key in params}
+        return dx, dh, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -1,6 +1,6 @@
 """One layer of a recurrent network: the same step for every position, each from where the last one left."""
 
-from refimpl.arrays import array_namespace, check_gradients, merge
+from refimpl.arrays import array_namespace, check_gradients, keyed_as, merge
 from refimpl.layers.linear import linear
 from refimpl.recurrent.names import linear_part, named_part
 
@@ -67,7 +67,7 @@ def recurrent_layer(x, state, params, *, step, lengths=None, reverse=False, **se
         # The gradients were met in the order opposite to that of reading.
         dx_inside, dinput = x_pullback(xp.stack(dfrom_x if reverse else dfrom_x[::-1], axis=1))
         all_dparams = merge(named_part("ih", dinput), dparams)
-        return _blanked(xp, dx_inside, inside), dstate, {key: all_dparams[key] for key in params}
+        return _blanked(xp, dx_inside, inside), dstate, keyed_as(all_dparams, params)
 
     return (y, *states[-1]), pullback
 

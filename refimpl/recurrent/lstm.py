@@ -1,6 +1,6 @@
 """Long short-term memory (Hochreiter & Schmidhuber 1997), with forget gate and, optionally, a projection."""
 
-from refimpl.arrays import array_namespace, check_floating, check_gradients, check_shape, merge
+from refimpl.arrays import array_namespace, check_floating, check_gradients, check_shape, keyed_as, merge
 from refimpl.layers.linear import linear
 from refimpl.layers.sigmoid import sigmoid
 from refimpl.layers.tanh import tanh
@@ -63,7 +63,7 @@ def lstm_cell(x, h, c, params):
         dfrom_x, dh, dc, dhidden = step_pullback(dy)
         dx, dinput = x_pullback(dfrom_x)
         dparams = merge(named_part("ih", dinput), dhidden)
-        return dx, dh, dc, {key: dparams[key] for key in params}
+        return dx, dh, dc, keyed_as(dparams, params)
 
     return y, pullback
 

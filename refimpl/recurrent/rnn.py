@@ -1,6 +1,6 @@
 """Simple recurrent network (Elman 1990, "Finding Structure in Time")."""
 
-from refimpl.arrays import array_namespace, check_floating, check_setting, check_shape, merge
+from refimpl.arrays import array_namespace, check_floating, check_setting, check_shape, keyed_as, merge
 from refimpl.layers.linear import linear
 from refimpl.layers.relu import relu
 from refimpl.layers.tanh import tanh
@@ -57,7 +57,7 @@ def rnn_cell(x, h, params, *, activation="tanh"):
         dfrom_x, dh, dhidden = step_pullback((dy,))
         dx, dinput = x_pullback(dfrom_x)
         dparams = merge(named_part("ih", dinput), dhidden)
-        return dx, dh, {key: dparams[key] for key in params}
+        return dx, dh, keyed_as(dparams, params)
 
     return y, pullback
 

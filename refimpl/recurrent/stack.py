@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_ids,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
 )
 from refimpl.layers.dropout import dropout
@@ -87,7 +88,7 @@ def recurrent_stack(
             dstarts = [*dstarts_here, *dstarts]
             dparams = merge(dparams, dlevel)
         dstate = [xp.stack([d[k] for d in dstarts], axis=0) for k, given in enumerate(state) if given is not None]
-        return dwritten, *dstate, {key: dparams[key] for key in params}
+        return dwritten, *dstate, keyed_as(dparams, params)
 
     return (written[-1], *last), pullback
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from refimpl.arrays import add_prefix, merge, pick, scope
+from refimpl.arrays import add_prefix, keyed_as, merge, pick, scope
 
 PARAMS = {"norm1.weight": 1, "norm1.bias": 2, "norm10.weight": 3, "self_attn.out_proj.weight": 4}
 
@@ -25,6 +25,17 @@ def test_add_prefix_is_the_inverse_of_scope():
 
 def test_pick_passes_over_absent_keys_and_keeps_the_order():
     assert list(pick(PARAMS, "norm1.bias", "absent", "norm1.weight")) == ["norm1.bias", "norm1.weight"]
+
+
+def test_keyed_as_keeps_the_keys_and_order_of_the_parameters():
+    assert list(keyed_as({"bias": 3, "weight": 4, "absent": 5}, {"weight": 1, "bias": 2}).items()) == [
+        ("weight", 4), ("bias", 3)
+    ]  # fmt: skip
+
+
+def test_keyed_as_refuses_to_lose_a_gradient():
+    with pytest.raises(KeyError, match="bias"):
+        keyed_as({"weight": 4}, {"weight": 1, "bias": 2})
 
 
 def test_merge_joins():

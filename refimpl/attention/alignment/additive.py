@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_params,
     check_rank,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -73,7 +74,7 @@ def additive_attention(q, states, params, *, mask=None):
         dkeys_scored, dkey = k_pullback(xp.sum(dsum, axis=dsum.ndim - 3))
         dq, dquery = q_pullback(xp.sum(dsum, axis=dsum.ndim - 2))
         dparams = merge(add_prefix("query.", dquery), add_prefix("key.", dkey), add_prefix("score.", dscore))
-        return dq, dkeys_gathered + dkeys_scored, {key: dparams[key] for key in params}
+        return dq, dkeys_gathered + dkeys_scored, keyed_as(dparams, params)
 
     return y, pullback
 

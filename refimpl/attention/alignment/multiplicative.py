@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_rank,
     check_setting,
     check_shape,
+    keyed_as,
 )
 from refimpl.attention.alignment.additive import additive_attention
 from refimpl.attention.alignment.align import align
@@ -91,7 +92,7 @@ def _attend_concat(q, states, params, mask):
         dq, dstates, dparts = additive_pullback(dy)
         dweight = xp.concatenate([dparts["query.weight"], dparts["key.weight"]], axis=1)
         dparams = {"weight": dweight, "score.weight": dparts["score.weight"]}
-        return dq, dstates, {key: dparams[key] for key in params}
+        return dq, dstates, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_params,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -91,7 +92,7 @@ def grouped_query_self_attention(
         dx_q, dof_q = q_pullback(dq)
         dparts = {"q_proj.": dof_q, "k_proj.": dof_k, "v_proj.": dof_v, "o_proj.": dout}
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts.items()))
-        return dx_q + dx_k + dx_v, {key: dparams[key] for key in params}
+        return dx_q + dx_k + dx_v, keyed_as(dparams, params)
 
     return y, pullback
 

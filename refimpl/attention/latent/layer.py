@@ -2,7 +2,7 @@
 
 import math
 
-from refimpl.arrays import add_prefix, array_namespace, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, keyed_as, merge, scope
 from refimpl.attention.cache.key_value import append, cache_mask
 from refimpl.attention.cache.rows import next_positions
 from refimpl.attention.dot_product import attention
@@ -84,7 +84,7 @@ def latent_attention(x, params, *, n_head, mask=None, rotate=None, positions=Non
         dx_kv, dof_kv = compressed_pullback((dlatent, dk_rope))
         dx_q, dof_q = q_pullback(dq)
         dparams = merge(dof_q, dof_kv, add_prefix("kv_b_proj.", dmade), add_prefix("o_proj.", dout))
-        return dx_q + dx_kv, {key: dparams[key] for key in params}
+        return dx_q + dx_kv, keyed_as(dparams, params)
 
     return y, pullback
 
@@ -161,7 +161,7 @@ def absorbed_latent_attention(x, params, *, n_head, mask=None, rotate=None, posi
         dx_q, dof_q = q_pullback(xp.concatenate([dq_nope, dq_rope], axis=-1))
         dmade = xp.reshape(xp.concatenate([dto_key, dto_value], axis=1), params["kv_b_proj.weight"].shape)
         dparams = merge(dof_q, dof_kv, {"kv_b_proj.weight": dmade}, add_prefix("o_proj.", dout))
-        return dx_q + dx_kv, {key: dparams[key] for key in params}
+        return dx_q + dx_kv, keyed_as(dparams, params)
 
     return y, pullback
 

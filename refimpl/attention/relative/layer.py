@@ -1,6 +1,6 @@
 """Self-attention over a segment and the memory before it (Transformer-XL; Dai et al. 2019, section 3.3)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_params, check_setting, check_shape, scope
+from refimpl.arrays import array_namespace, check_floating, check_params, check_setting, check_shape, keyed_as, scope
 from refimpl.attention.heads import join_heads, split_heads
 from refimpl.attention.relative.attention import relative_attention
 from refimpl.layers.linear import linear
@@ -72,7 +72,7 @@ def relative_self_attention(x, memory, relative, params, *, n_head, mask=None):
         dboth, dqkv_net = qkv_pullback(xp.concatenate([join_heads(part) for part in (dasked, dk, dv)], axis=-1))
         dweights = (dqkv_net["weight"], dr_net["weight"], dout["weight"])
         dparams = dict(zip(KEYS, (*dweights, dcontent_bias, dposition_bias), strict=True))
-        return dboth[:, n_memory:], dboth[:, :n_memory], drelative[0], {key: dparams[key] for key in params}
+        return dboth[:, n_memory:], dboth[:, :n_memory], drelative[0], keyed_as(dparams, params)
 
     return y, pullback
 

@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_params,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -89,7 +90,7 @@ def longformer_attention(x, global_ids, params, *, n_head, reach, mask=None):
         dlocal, dlocal_params = local_pullback(xp.where(is_global[..., None], 0.0, dseen))
         dparams = merge(dlocal_params, dwide_params)
         dx = xp.where(seen[..., None], dlocal + dwide, 0.0)
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     integer,
+    keyed_as,
     merge,
     scope,
 )
@@ -82,6 +83,6 @@ def expert_choice(x, params, *, capacity, activation="silu", gated=True):
         (dlogits,) = softmax_pullback(dweights)
         dx_routed, drouter = logits_pullback(add_gradients(dlogits, dlogits_here))
         dparams = merge(add_prefix("router.", drouter), add_prefix("experts.", dexperts))
-        return dx_fed + dx_routed, {key: dparams[key] for key in params}
+        return dx_fed + dx_routed, keyed_as(dparams, params)
 
     return (y, logits), pullback

@@ -1,6 +1,6 @@
 """Many linear layers at once, each on rows of its own: what the experts of a mixture are built of."""
 
-from refimpl.arrays import array_namespace, check_floating, check_gradient, check_params, check_shape, pick
+from refimpl.arrays import array_namespace, check_floating, check_gradient, check_params, check_shape, keyed_as
 
 
 def expert_linear(x, params):
@@ -43,6 +43,6 @@ def expert_linear(x, params):
         check_gradient(dy, (*x.shape[:-1], weight.shape[1]), weight.dtype)
         dx = xp.matmul(dy, weight)
         dparams = {"weight": xp.matmul(xp.swapaxes(dy, 1, 2), x), "bias": xp.sum(dy, axis=1)}
-        return dx, pick(dparams, *params)
+        return dx, keyed_as(dparams, params)
 
     return y, pullback

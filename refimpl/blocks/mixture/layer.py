@@ -7,6 +7,7 @@ from refimpl.arrays import (
     check_gradients,
     check_scopes,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -91,7 +92,7 @@ def mixture_of_experts(
         dx_routed, *dnoise, drouter = router_pullback((dweights, dlogits))
         dparts = zip(PARTS, (drouter, dexperts, dshared), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts))
-        return add_gradients(dx_fed, dx_routed, dx_shared), *dnoise, {key: dparams[key] for key in params}
+        return add_gradients(dx_fed, dx_routed, dx_shared), *dnoise, keyed_as(dparams, params)
 
     return (y, logits), pullback
 

@@ -1,6 +1,15 @@
 """Logits with noise whose size is learnt (Shazeer et al. 2017, arXiv:1701.06538, eq. 4)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_params, check_shape, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_shape,
+    keyed_as,
+    merge,
+    scope,
+)
 from refimpl.layers.linear import linear
 
 NOISE = "noise."
@@ -54,10 +63,10 @@ def noisy_logits(x, noise, params):
         dx, dgate = clean_pullback(dy)
         drawn = [] if noise is None else [dy * (1.0 if scale is None else scale)]
         if not is_scaled:
-            return dx, *drawn, {key: dgate[key] for key in params}
+            return dx, *drawn, keyed_as(dgate, params)
         slope = xp.where(raw > 0.0, 1.0, decay) / (1.0 + decay)  # a sigmoid
         dx_scaled, dscale = raw_pullback(xp.zeros_like(dy) if noise is None else dy * noise * slope)
         dparams = merge(dgate, add_prefix(NOISE, dscale))
-        return dx + dx_scaled, *drawn, {key: dparams[key] for key in params}
+        return dx + dx_scaled, *drawn, keyed_as(dparams, params)
 
     return y, pullback

@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradient,
     check_scopes,
+    keyed_as,
     merge,
     scope,
 )
@@ -65,6 +66,6 @@ def shared_expert(x, params, *, activation="silu"):
         (dwish,) = sigmoid_pullback(xp.sum(dy * fed, axis=-1, keepdims=True))
         dx_wish, dopening = wish_pullback(dwish)
         dparams = merge(add_prefix(NETWORK, dnetwork), add_prefix(OPENING, dopening))
-        return dx + dx_wish, {key: dparams[key] for key in params}
+        return dx + dx_wish, keyed_as(dparams, params)
 
     return y, pullback

@@ -1,6 +1,16 @@
 """Transformer-XL's blocks: relative attention over memory and segment, and feed-forward (Dai et al. 2019)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_params, check_shape, merge, pick, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_shape,
+    keyed_as,
+    merge,
+    pick,
+    scope,
+)
 from refimpl.attention.relative.layer import KEYS, relative_self_attention
 from refimpl.blocks.feed_forward import FEED_KEYS, feed_forward
 from refimpl.layers.layer_norm import layer_norm
@@ -141,4 +151,4 @@ def _gather(dattention, dfeed, dnorm1, dnorm2, params):
         add_prefix("norm1.", dnorm1),
         add_prefix("norm2.", dnorm2),
     )
-    return {key: dparams[key] for key in params}
+    return keyed_as(dparams, params)

@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     integer,
+    keyed_as,
     merge,
     scope,
 )
@@ -81,6 +82,6 @@ def relative_stack(x, memory, relative, params, *, n_layer, block=relative_post_
             dshared = {key: add_gradients(dshared.get(key), dblock[key]) for key in shared}
             dparams = merge(add_prefix(prefix, {key: d for key, d in dblock.items() if key not in shared}), dparams)
         everything = {**dparams, **scope(dshared, "self_attn.")}
-        return dstate, xp.stack(dmemories[::-1], axis=0), drelative, {key: everything[key] for key in params}
+        return dstate, xp.stack(dmemories[::-1], axis=0), drelative, keyed_as(everything, params)
 
     return tuple(states), pullback

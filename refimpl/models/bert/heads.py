@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -93,7 +94,7 @@ def masked_token_head(x, params, *, activation="gelu", eps=1e-12):
         (dmapped,) = bend_pullback(dbent)
         dx, ddense = dense_pullback(dmapped)
         dparams = merge(add_prefix("dense.", ddense), add_prefix("norm.", dnorm), add_prefix("decoder.", ddecoder))
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 
@@ -144,7 +145,7 @@ def bert_for_pretraining(token_ids, segment_ids, params, *, config, mask=None):
         tied = {TOKEN_TABLE: dbackbone[TOKEN_TABLE] + dmlm["decoder.weight"]}
         dheads = merge(add_prefix("mlm.", dmlm), add_prefix("pooler.", dpooler), add_prefix("nsp.", dnsp))
         dparams = {**dbackbone, **tied, **dheads}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (token_logits, next_logits), pullback
 
@@ -185,7 +186,7 @@ def bert_for_sequence_classification(token_ids, segment_ids, params, *, config, 
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))
         dheads = merge(add_prefix("pooler.", dpooler), add_prefix("classifier.", dclassifier))
         dparams = {**dbackbone, **dheads}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -83,7 +84,7 @@ def bert_embeddings(token_ids, segment_ids, params, *, config):
             add_prefix("norm.", dnorm),
             add_prefix("projection.", dprojection),
         )
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 
@@ -166,7 +167,7 @@ def bert(token_ids, segment_ids, params, *, config, mask=None):
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
         dblocks = _of_blocks(dencoder, config)
         dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dblocks))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (embedded, *states), pullback
 

@@ -11,6 +11,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -121,7 +122,7 @@ def classification_head(x, params, *, activation="relu", eps=1e-5):
         ddense, *_ = bend_pullback(dbent)
         dx, ddense_params = dense_pullback(ddense)
         dparams = merge(add_prefix("dense.", ddense_params), add_prefix("norm.", dnorm), add_prefix("out.", dout))
-        return dx, {key: dparams[key] for key in params}
+        return dx, keyed_as(dparams, params)
 
     return y, pullback
 
@@ -171,7 +172,7 @@ def bert_for_classification(
         (dlast,) = pool_pullback(dpooled)
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))
         dparams = {**dbackbone, **add_prefix("head.", dhead)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 
@@ -209,7 +210,7 @@ def bert_for_token_classification(token_ids, segment_ids, params, *, config, mas
         dlast, dclassifier = classifier_pullback(dy)
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))
         dparams = {**dbackbone, **add_prefix("classifier.", dclassifier)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 
@@ -255,7 +256,7 @@ def bert_for_question_answering(token_ids, segment_ids, params, *, config, mask=
         dlast, dqa = qa_pullback(xp.stack([dstart, dend], axis=-1))
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))
         dparams = {**dbackbone, **add_prefix("qa.", dqa)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (scores[..., 0], scores[..., 1]), pullback
 
@@ -297,6 +298,6 @@ def bert_for_masked_lm(token_ids, segment_ids, params, *, config, mask=None):
         # The token table is used twice, at the bottom and, tied, at the top.
         tied = {TOKEN_TABLE: dbackbone[TOKEN_TABLE] + dmlm["decoder.weight"]}
         dparams = {**dbackbone, **tied, **add_prefix("mlm.", dmlm)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -88,7 +89,7 @@ def clip_image(images, params, *, config):
         dparts = zip(SCOPES, (dpatch, dposition, dpre_norm, dnorm, dprojection), strict=True)
         dothers = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts))
         dparams = merge({"class": xp.sum(dboth[:, 0], axis=0)}, dlayers, dothers)
-        return dimages, {key: dparams[key] for key in params}
+        return dimages, keyed_as(dparams, params)
 
     return (embedded, *states, y), pullback
 

@@ -1,6 +1,16 @@
 """CLIP: an encoder of images and one of texts, trained to put what belongs together in one direction."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_floating, check_params, check_scopes, merge, pick, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_floating,
+    check_params,
+    check_scopes,
+    keyed_as,
+    merge,
+    pick,
+    scope,
+)
 from refimpl.blocks.contrast import contrast
 from refimpl.models.clip.image import clip_image
 from refimpl.models.clip.text import clip_text
@@ -55,6 +65,6 @@ def clip(images, token_ids, params, *, config, mask=None):
         (dtext,) = text_pullback((*[None] * len(text_states), dof_texts))
         dimages, dimage = image_pullback((*[None] * len(image_states), dof_images))
         dparams = merge(add_prefix("image.", dimage), add_prefix("text.", dtext), dtemperature)
-        return dimages, {key: dparams[key] for key in params}
+        return dimages, keyed_as(dparams, params)
 
     return y, pullback

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_tokens,
+    keyed_as,
     merge,
     pick,
     scatter_add,
@@ -90,7 +91,7 @@ def clip_text(token_ids, params, *, config, mask=None):
         (dtoken,) = token_pullback(dtokens)
         dparts = zip(SCOPES, (dtoken, dposition, dnorm, dprojection), strict=True)
         dparams = merge(dencoder, *(add_prefix(prefix, dpart) for prefix, dpart in dparts))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (embedded, *states, y), pullback
 

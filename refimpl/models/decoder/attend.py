@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, check_setting, check_shape, keyed_as, merge, scope
 from refimpl.attention.grouped.layer import grouped_query_decode, grouped_query_self_attention
 
 FUSED = "qkv_proj."
@@ -82,6 +82,6 @@ def _split_qkv(params, *, n_head, n_kv_head):
         dparts = [scope(dy, prefix) for prefix in SEPARATE]
         dfused = {key: xp.concatenate([dpart[key] for dpart in dparts], axis=0) for key in fused}
         dparams = merge({key: dy[key] for key in others}, add_prefix(FUSED, dfused))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback

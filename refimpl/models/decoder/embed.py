@@ -1,6 +1,6 @@
 """Embeddings of tokens, normalised where the model says so (as in Bloom)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, keyed_as, merge, scope
 from refimpl.layers.embedding import embedding
 
 
@@ -46,7 +46,7 @@ def embed(token_ids, params, *, config):
         dtokens, dnorm = norm_pullback(dy)
         (dtoken,) = token_pullback(dtokens)
         dparams = merge(add_prefix("token.", dtoken), add_prefix("norm.", dnorm))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

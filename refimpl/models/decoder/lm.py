@@ -1,6 +1,6 @@
 """Language modelling with a decoder-only model: how likely every token is to come next."""
 
-from refimpl.arrays import array_namespace, check_gradients, check_params
+from refimpl.arrays import array_namespace, check_gradients, check_params, keyed_as
 from refimpl.layers.linear import linear
 from refimpl.models.decoder.config import decoder_shapes
 from refimpl.models.decoder.model import decoder
@@ -56,6 +56,6 @@ def decoder_lm(token_ids, params, *, config, mask=None, position_ids=None):
         # A tied table is read twice.
         dtied = {TOKENS: dbackbone[TOKENS] + dhead["weight"]} if config.tied else {HEAD: dhead["weight"]}
         dparams = {**dbackbone, **dtied}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return returned, pullback

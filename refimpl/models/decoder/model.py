@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -91,7 +92,7 @@ def decoder(token_ids, params, *, config, mask=None, position_ids=None):
             dlayers = {**add_prefix(f"layers.{i}.", dlayer), **dlayers}
         (dembeddings,) = embed_pullback(dstate)
         dparams = merge(add_prefix("embeddings.", dembeddings), dlayers, add_prefix("norm.", dnorm))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return returned, pullback
 

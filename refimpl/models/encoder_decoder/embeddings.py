@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_params,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -77,7 +78,7 @@ def embedded_tokens(token_ids, params, *, config, position_ids=None):
         (dtoken,) = token_pullback(dtokens * scale)
         dothers = merge(add_prefix("position.", dposition), add_prefix("embedding_norm.", dnorm))
         dparams = merge(add_prefix("token.", dtoken), dothers)
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

@@ -1,6 +1,6 @@
 """What an encoder–decoder is trained for: to guess the next token of the target (Vaswani et al. 2017, section 3.4)."""
 
-from refimpl.arrays import add_prefix, array_namespace, pick, scope
+from refimpl.arrays import add_prefix, array_namespace, keyed_as, pick, scope
 from refimpl.layers.linear import linear
 from refimpl.models.encoder_decoder.model import TABLE, check_config, encoder_decoder
 
@@ -56,7 +56,7 @@ def encoder_decoder_lm(source_ids, target_ids, params, *, config, mask=None, tar
         # The table is used twice, at the bottom and, tied, at the top.
         tied = {TABLE: dbackbone[TABLE] + dhead["weight"]}
         dparams = {**dbackbone, **tied, **add_prefix("head.", pick(dhead, "bias"))}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

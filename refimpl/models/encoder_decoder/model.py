@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     check_tokens,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -91,7 +92,7 @@ def encoder_decoder(source_ids, target_ids, params, *, config, mask=None, target
         dembeddings = zip(HALVES, (dof_source, dof_target), strict=True)
         dplaces = [add_prefix(half, pick(dhalf, *EMBEDDINGS)) for half, dhalf in dembeddings]
         dparams = merge(dtable, *dplaces, dtransformer)
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return returned, pullback
 

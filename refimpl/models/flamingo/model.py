@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     check_tokens,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -96,7 +97,7 @@ def flamingo(features, token_ids, params, *, config):
         tied = {"weight": dtoken["weight"] + dhead["weight"]}
         dparts = zip(("resampler.", "token.", "position.", "norm."), (dresampler, tied, dposition, dnorm), strict=True)
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts), dblocks)
-        return xp.reshape(dimages, features.shape), {key: dparams[key] for key in params}
+        return xp.reshape(dimages, features.shape), keyed_as(dparams, params)
 
     return (shown, *states, logits), pullback
 

@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_params,
     check_scopes,
     check_setting,
+    keyed_as,
     scatter_add,
 )
 from refimpl.layers.linear import linear
@@ -56,7 +57,7 @@ def gpt_lm(token_ids, params, *, config, mask=None, position_ids=None):
         # A tied table is used twice, at the bottom and at the top.
         dtable = dbackbone[TOKEN_TABLE] + dhead["weight"] if config.tied else dbackbone[TOKEN_TABLE]
         dparams = {**dbackbone, TOKEN_TABLE: dtable, HEAD: dhead["weight"]}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 
@@ -106,7 +107,7 @@ def gpt_for_sequence_classification(token_ids, params, *, config, mask=None, pos
         dstate = xp.reshape(scatter_add(chosen, dlast, n_batch * n_seq), (n_batch, n_seq, d_model))
         (dbackbone,) = gpt_pullback((*[None] * config.n_layer, dstate))
         dparams = {**dbackbone, **add_prefix("classifier.", dclassifier)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

@@ -13,6 +13,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -72,7 +73,7 @@ def gpt_embeddings(token_ids, params, *, position_ids):
         (dposition,) = position_pullback(dy)
         (dtoken,) = token_pullback(dy)
         dparams = merge(add_prefix("token.", dtoken), add_prefix("position.", dposition))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 
@@ -143,7 +144,7 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
         dembedded, dstack = stack_pullback(tuple(dstates))
         (dembeddings,) = embeddings_pullback(add_gradients(dembedded_here, dembedded))
         dparams = merge(dembeddings, dstack)
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (embedded, *states), pullback
 

@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_params,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
 )
@@ -77,6 +78,6 @@ def longformer_embeddings(token_ids, segment_ids, params, *, config):
         (dtoken,) = token_pullback(dsum)
         dparts = {"token.": dtoken, "segment.": dsegment, "position.": dposition, "norm.": dnorm}
         dparams = merge(*(add_prefix(prefix, dpart) for prefix, dpart in dparts.items()))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback

@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_tokens,
+    keyed_as,
     merge,
     scope,
 )
@@ -80,7 +81,7 @@ def longformer(token_ids, segment_ids, global_ids, params, *, config, mask=None)
         dembedded, _, dencoder = encoder_pullback(dy[1:])
         (dembeddings,) = embeddings_pullback(add_gradients(dy[0], dembedded))
         dparams = merge(add_prefix("embeddings.", dembeddings), add_prefix("encoder.", dencoder))
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (embedded, *states), pullback
 

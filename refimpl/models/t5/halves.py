@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     check_tokens,
+    keyed_as,
     merge,
     scope,
 )
@@ -72,7 +73,7 @@ def t5_encoder(token_ids, params, *, config, mask=None):
         (ddistances,) = bias_pullback(dbias)
         (dtable,) = embedding_pullback(add_gradients(dy[0], dembedded))
         dparams = merge(add_prefix("embedding.", dtable), add_prefix("distances.", ddistances), dblocks)
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (embedded, *states), pullback
 
@@ -129,7 +130,7 @@ def t5_decoder(token_ids, memory, params, *, config, mask=None, memory_mask=None
         (ddistances,) = bias_pullback(dbias)
         (dtable,) = embedding_pullback(add_gradients(dy[0], dembedded))
         dparams = merge(add_prefix("embedding.", dtable), add_prefix("distances.", ddistances), dblocks)
-        return dmemory, {key: dparams[key] for key in params}
+        return dmemory, keyed_as(dparams, params)
 
     return (embedded, *states), pullback
 

@@ -2,7 +2,7 @@
 
 import math
 
-from refimpl.arrays import add_prefix, array_namespace
+from refimpl.arrays import add_prefix, array_namespace, keyed_as
 from refimpl.layers.linear import linear
 from refimpl.models.t5.halves import TABLE
 from refimpl.models.t5.model import check_config, t5
@@ -59,7 +59,7 @@ def t5_lm(source_ids, target_ids, params, *, config, mask=None, target_mask=None
         # A tied table is used twice, at the bottom and at the top.
         dtable = dbackbone[TABLE] + dhead["weight"] if is_tied else dbackbone[TABLE]
         dparams = {**dbackbone, TABLE: dtable, **add_prefix("head.", dhead)}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return y, pullback
 

@@ -10,6 +10,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     check_tokens,
+    keyed_as,
     merge,
     pick,
     scope,
@@ -77,7 +78,7 @@ def t5(source_ids, target_ids, params, *, config, mask=None, target_mask=None):
         dhalves = merge(add_prefix("encoder.", dof_source), add_prefix("decoder.", dof_target))
         # One table embeds what is read and what is written.
         dparams = {**dhalves, TABLE: dof_source[TABLE] + dof_target[TABLE]}
-        return ({key: dparams[key] for key in params},)
+        return (keyed_as(dparams, params),)
 
     return (*read, *written), pullback
 

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_setting,
     check_shape,
     integer,
+    keyed_as,
     scope,
 )
 from refimpl.blocks.encoder import add_gradients
@@ -172,7 +173,7 @@ def _unshared(dbackbone, dsoftmax, params, config):
     for key, source, rows in softmax_sources(config):
         dhere = dsoftmax[key] if rows is None else _padded(dsoftmax[key], rows, params[source].shape[0])
         dparams = {**dparams, source: add_gradients(dparams.get(source), dhere)}
-    return {key: dparams[key] for key in params}
+    return keyed_as(dparams, params)
 
 
 def _padded(d, rows, n_row):

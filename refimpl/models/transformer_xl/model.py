@@ -11,6 +11,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    keyed_as,
     merge,
     scope,
     table_dtype,
@@ -101,7 +102,7 @@ def transformer_xl(token_ids, memory, params, *, config, mask=None):
         dembedded, dseen, _, dstack = stack_pullback((*dinner, dstates[-1]))
         (dembedding,) = embedding_pullback(add_gradients(dembedded_here, dembedded) * scale)
         dparams = merge(add_prefix("embedding.", dembedding), dstack)
-        return add_gradients(dkept, dseen), {key: dparams[key] for key in params}
+        return add_gradients(dkept, dseen), keyed_as(dparams, params)
 
     return returned, pullback
 
