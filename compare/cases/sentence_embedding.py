@@ -5,6 +5,7 @@ import torch
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
+from refimpl.layers.unit import unit_vectors
 from refimpl.models.sentence_embedding import sentence_embedding
 
 
@@ -40,8 +41,10 @@ CASES = [
         peers={"torch": torch_sentence_embedding},
         bugs={
             "padding summed up": rewritten(sentence_embedding, "xp.where(kept, x, 0.0)", "x"),
-            "not normalised": rewritten(sentence_embedding, "1.0 / xp.sqrt(", "1.0 + 0.0 * xp.sqrt("),
-            "gradient along the embedding": rewritten(sentence_embedding, "(dy - y * along_y) * scale", "dy * scale"),
+            "not normalised": rewritten(sentence_embedding, "unit_vectors(mean)", "(mean, unit_vectors(mean)[1])"),
+            "gradient along the embedding": rewritten(
+                sentence_embedding, unit_vectors=rewritten(unit_vectors, "g - unit * along_unit", "g")
+            ),
             "gradient into padding": rewritten(sentence_embedding, "dx = xp.where(kept,", "dx = xp.where(kept | True,"),
         },
     )

@@ -7,6 +7,7 @@ from refimpl.generation.reader import last_logits, reader_of
 from refimpl.generation.stop import Stop
 from refimpl.generation.text import prompt
 from refimpl.layers.softmax import softmax
+from refimpl.layers.unit import unit_vectors
 
 
 def contrastive(model, token_ids, *, k, alpha, mask=None, stop=Stop(), constraints=Constraints()):
@@ -90,11 +91,6 @@ def _most_probable(scores, k):
 def _likeness(new, old, is_token):
     """Take the largest cosine between a new state and any old one."""
     xp = array_namespace(new, old, is_token)
-    cosines = xp.matmul(_unit(new), xp.swapaxes(_unit(old), 1, 2))  # (n_row, 1, n_seq)
+    (new, _), (old, _) = unit_vectors(new), unit_vectors(old)  # a state of 0 is like nothing
+    cosines = xp.matmul(new, xp.swapaxes(old, 1, 2))  # (n_row, 1, n_seq)
     return xp.max(xp.where(is_token[:, None, :], cosines, -1.0), axis=-1)
-
-
-def _unit(x):
-    xp = array_namespace(x)
-    norm = xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True))
-    return x / xp.where(norm == 0.0, 1.0, norm)  # what points nowhere is like nothing

@@ -1,6 +1,6 @@
 """Vectors of length 1, which are compared by their angle alone."""
 
-from refimpl.arrays import array_namespace, check_floating, check_gradient, check_rank
+from refimpl.arrays import array_namespace, cast, check_floating, check_gradient, check_rank, widen
 
 
 def unit_vectors(x):
@@ -9,12 +9,12 @@ def unit_vectors(x):
     Parameters
     ----------
     x : array, shape (..., d)
-        Vectors, none of which is 0.
+        Vectors.
 
     Returns
     -------
     y : array, shape (..., d)
-        ``x / |x|``.
+        ``x / |x|``; a vector of 0, which points nowhere, stays 0.
     pullback : callable
         Maps dy to ``(dx,)``.
 
@@ -25,18 +25,23 @@ def unit_vectors(x):
 
     Notes
     -----
-    `torch.nn.functional.normalize` divides by 1e-12 at least; a vector of 0 gives NaN here, as in CLIP.
+    `torch.nn.functional.normalize` divides by 1e-12 at least, where the length of 0 counts as 1 here; CLIP's own text
+    makes NaN of a vector of 0.  Lengths are taken in float32 or better: squares of float16 overflow from 256 on, and
+    are 0 below 2e-4.
     """
     xp = array_namespace(x)
     check_floating(x=x)
     check_rank("x", x, 1)
-    length = xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True))  # (..., 1)
-    y = x / length
+    wide = widen(x)
+    square = xp.sum(wide * wide, axis=-1, keepdims=True)  # (..., 1)
+    length = xp.sqrt(xp.where(square == 0.0, 1.0, square))
+    unit = wide / length
 
     def pullback(dy):
-        check_gradient(dy, y.shape, y.dtype)
+        check_gradient(dy, x.shape, x.dtype)
+        g = widen(dy)
         # Stretching x leaves y alone: dx has no part along y.
-        along_y = xp.sum(dy * y, axis=-1, keepdims=True)
-        return ((dy - y * along_y) / length,)
+        along_unit = xp.sum(g * unit, axis=-1, keepdims=True)
+        return (cast((g - unit * along_unit) / length, x.dtype),)
 
-    return y, pullback
+    return cast(unit, x.dtype), pullback

@@ -1,6 +1,7 @@
 """Sentence embedding: the mean of the tokens' vectors, at length 1 (Reimers & Gurevych 2019, arXiv:1908.10084)."""
 
-from refimpl.arrays import array_namespace, check_boolean, check_floating, check_gradient, check_shape
+from refimpl.arrays import array_namespace, check_boolean, check_floating, check_shape
+from refimpl.layers.unit import unit_vectors
 
 
 def sentence_embedding(x, *, is_token):
@@ -45,15 +46,10 @@ def sentence_embedding(x, *, is_token):
     n_token = xp.sum(is_token.astype(x.dtype), axis=1, keepdims=True)  # (n_batch, 1)
     divisor = xp.where(n_token == 0.0, 1.0, n_token)
     mean = xp.sum(xp.where(kept, x, 0.0), axis=1) / divisor  # (n_batch, d_model)
-    square = xp.sum(mean * mean, axis=-1, keepdims=True)
-    scale = 1.0 / xp.sqrt(xp.where(square == 0.0, 1.0, square))
-    y = mean * scale
+    y, unit_pullback = unit_vectors(mean)
 
     def pullback(dy):
-        check_gradient(dy, y.shape, y.dtype)
-        # Stretching the mean leaves y alone: dmean has no part along y.
-        along_y = xp.sum(dy * y, axis=-1, keepdims=True)
-        dmean = (dy - y * along_y) * scale
+        (dmean,) = unit_pullback(dy)
         dx = xp.where(kept, (dmean / divisor)[:, None] + xp.zeros_like(x), 0.0)
         return (dx,)
 

@@ -14,6 +14,7 @@ def double(x):
     y = 2.0 * x
 
     def pullback(dy):
+        check_gradient(dy, y.shape, y.dtype)
         # Twice in, twice out.
         dx = 2.0 * dy  # (n,)
         return (dx,)
@@ -96,7 +97,10 @@ WRONG = {
     "has no function treble": (PAGE.replace("{text} double", "{text} treble"), SOURCE),
     "does not show the text of double": (PAGE.replace("```{text} double\n```", ""), SOURCE),
     "has no line in double that reads: dx = 2.0 * dy": (PAGE, SOURCE.replace("2.0 * dy", "dy * 2.0")),
-    "does not explain line 12, in the pullback of double: return (dx,)": (PAGE.replace("return (dx,)\n", ""), SOURCE),
+    "does not explain line 13, in the pullback of double: return (dx,)": (PAGE.replace("return (dx,)\n", ""), SOURCE),
+    "does not explain line 10, in the pullback of double: check(dy)": (
+        PAGE, SOURCE.replace("check_gradient(dy, y.shape, y.dtype)", "check(dy)")
+    ),
     "names refimpl.layers.relu.leaky, which is gone": (PAGE.replace("import relu", "import leaky"), SOURCE),
     "names refimpl.gone.relu, which is gone": (PAGE.replace("refimpl.layers.relu", "refimpl.gone"), SOURCE),
     "names refimpl.layers.linear.gone, which is gone": (PAGE + "{func}`refimpl.layers.linear.gone`\n", SOURCE),

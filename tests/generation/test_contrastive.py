@@ -49,7 +49,7 @@ WRONG = {
     "likeness to the last token only": rewritten(contrastive, _tokens=rewritten(
         _tokens, _likeness=lambda new, old, is_token: _likeness(new, old[:, -1:], is_token[:, -1:]))),
     "product for cosine": rewritten(contrastive, _tokens=rewritten(
-        _tokens, _likeness=rewritten(_likeness, _unit=lambda x: x))),
+        _tokens, _likeness=rewritten(_likeness, unit_vectors=lambda x: (x, None)))),
     "likeness is rewarded": rewritten(contrastive, _tokens=rewritten(
         _tokens, "- alpha * likeness", "+ alpha * likeness")),
     "one candidate too few": rewritten(contrastive, _tokens=rewritten(
