@@ -31,10 +31,10 @@ def test_A1_a_fully_masked_row_gives_0_and_leaves_the_others_alone():
         np.testing.assert_array_equal(got, want)
 
 
-def test_A2_a_fully_masked_row_leaves_every_projection_gradient_finite():
+def test_A2_a_fully_masked_row_leaves_every_projection_gradient_finite(generator):
     """PyTorch 41508."""
     shapes = {"in_proj_weight": (12, 4), "out_proj.weight": (4, 4)}
-    params = {key: GENERATOR.standard_normal(shape) for key, shape in shapes.items()}
+    params = {key: generator.standard_normal(shape) for key, shape in shapes.items()}
     mask = np.ones((3, 3), bool)
     mask[0] = False
     y, pullback = self_attention(Q, params, n_head=2, mask=mask)
@@ -51,11 +51,11 @@ def test_A3_one_query_with_a_cache_sees_all_eight_keys():
     np.testing.assert_array_equal(weights, np.full((1, 8), 0.125))
 
 
-def test_A4_more_queries_than_keys_leave_the_first_rows_empty():
+def test_A4_more_queries_than_keys_leave_the_first_rows_empty(generator):
     """flash-attention 1778."""
     mask = causal_mask(5, 2, like=Q)
     assert mask.tolist() == [[False, False]] * 3 + [[True, False], [True, True]]
-    q = GENERATOR.standard_normal((5, 4))
+    q = generator.standard_normal((5, 4))
     y, pullback = attention(q, K[0, :2], V[0, :2], mask=mask)
     np.testing.assert_array_equal(y[:3], 0.0)
     np.testing.assert_array_equal(y[3], V[0, 0])
@@ -96,9 +96,9 @@ def test_A7_softcap_goes_before_the_mask():
     assert f"{leaked:.3f}" == "0.030"
 
 
-def test_A9_an_additive_mask_is_added_and_never_read_as_a_boolean():
+def test_A9_an_additive_mask_is_added_and_never_read_as_a_boolean(generator):
     """PyTorch 107084."""
-    bias = GENERATOR.standard_normal((3, 5))
+    bias = generator.standard_normal((3, 5))
     scores = Q @ K.swapaxes(-1, -2) / 2.0 + bias
     want = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
     weights, _ = attention_weights(Q, K, bias)

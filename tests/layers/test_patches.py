@@ -4,11 +4,9 @@ import torch
 
 from refimpl.layers.patches import patches
 
-RNG = np.random.default_rng(0)
 
-
-def test_it_is_a_convolution_whose_stride_is_its_side():
-    x, weight, bias = RNG.standard_normal((2, 3, 4, 6)), RNG.standard_normal((5, 3, 2, 2)), RNG.standard_normal(5)
+def test_it_is_a_convolution_whose_stride_is_its_side(generator):
+    x, weight, bias = (generator.standard_normal(shape) for shape in [(2, 3, 4, 6), (5, 3, 2, 2), 5])
     y, _ = patches(x, {"weight": weight, "bias": bias})
     expected = torch.nn.functional.conv2d(*map(torch.tensor, (x, weight, bias)), stride=2)
     assert np.abs(y - expected.flatten(2).mT.numpy()).max() < 2.0**-45

@@ -9,23 +9,23 @@ from refimpl.attention.relative.attention import relative_attention
 from refimpl.attention.relative.layer import relative_self_attention
 from refimpl.attention.relative.shift import relative_shift
 
-GENERATOR = np.random.default_rng(14)
-
 
 def given(*, n_batch=2, n_head=3, n_query=4, n_key=6, d_head=5, d_value=2):
+    generator = np.random.default_rng(14)
     shapes = [(n_batch, n_head, n_query, d_head), (n_batch, n_head, n_key, d_head), (n_batch, n_head, n_key, d_value)]
     shapes += [(n_head, n_key, d_head), (n_head, d_head), (n_head, d_head)]
-    return [GENERATOR.standard_normal(shape) for shape in shapes]
+    return [generator.standard_normal(shape) for shape in shapes]
 
 
 def layer(*, n_seq=4, n_memory=3, d_model=6, n_head=2, d_head=5):
+    generator = np.random.default_rng(14)
     shapes = {
         "qkv_net.weight": (3 * n_head * d_head, d_model), "r_net.weight": (n_head * d_head, d_model),
         "o_net.weight": (d_model, n_head * d_head), "r_w_bias": (n_head, d_head), "r_r_bias": (n_head, d_head),
     }  # fmt: skip
-    arrays = [GENERATOR.standard_normal(shape) for shape in ((2, n_seq, d_model), (2, n_memory, d_model))]
-    relative = GENERATOR.standard_normal((n_memory + n_seq, d_model))
-    return *arrays, relative, {key: GENERATOR.standard_normal(shape) for key, shape in shapes.items()}
+    arrays = [generator.standard_normal(shape) for shape in ((2, n_seq, d_model), (2, n_memory, d_model))]
+    relative = generator.standard_normal((n_memory + n_seq, d_model))
+    return *arrays, relative, {key: generator.standard_normal(shape) for key, shape in shapes.items()}
 
 
 def test_shift_by_hand():
@@ -36,8 +36,8 @@ def test_shift_by_hand():
     assert pullback(np.ones((3, 4)))[0].tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1]]
 
 
-def test_one_row_needs_no_shift():
-    x = GENERATOR.standard_normal((2, 1, 6))
+def test_one_row_needs_no_shift(generator):
+    x = generator.standard_normal((2, 1, 6))
     np.testing.assert_array_equal(relative_shift(x)[0], x)
 
 
@@ -48,10 +48,10 @@ def test_encodings_of_0_leave_attention_by_content():
     np.testing.assert_array_equal(y, plain)
 
 
-def test_only_the_distance_counts():
+def test_only_the_distance_counts(generator):
     """Queries and keys all alike: what the encodings say is the same for every query, further on."""
     *_, r, content_bias, position_bias = given(n_query=6)
-    same_q, same_k = (np.broadcast_to(GENERATOR.standard_normal(5), (2, 3, 6, 5)) for _ in range(2))
+    same_q, same_k = (np.broadcast_to(generator.standard_normal(5), (2, 3, 6, 5)) for _ in range(2))
     # With the value of position j in feature j the output is the weights.
     weights, _ = relative_attention(
         same_q, same_k, np.broadcast_to(np.eye(6), (2, 3, 6, 6)), r, content_bias, position_bias

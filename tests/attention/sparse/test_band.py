@@ -13,12 +13,11 @@ from refimpl.attention.sparse.band import band_mask, banded, banded_attention
 from refimpl.attention.sparse.sliding_window import sliding_window_attention, sliding_window_mask
 from refimpl.attention.sparse.strided import strided_attention, strided_mask
 
-GENERATOR = np.random.default_rng(12)
-
 
 def heads(*, lead=(2,), n_query=6, n_key=6, d_head=4, d_value=3):
+    generator = np.random.default_rng(12)
     shapes = ((n_query, d_head), (n_key, d_head), (n_key, d_value))
-    return [GENERATOR.standard_normal((*lead, *shape)) for shape in shapes]
+    return [generator.standard_normal((*lead, *shape)) for shape in shapes]
 
 
 def test_a_window_counts_the_query_itself():

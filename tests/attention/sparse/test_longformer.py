@@ -7,12 +7,11 @@ from compare.interpretations import cost
 from refimpl.attention.sparse.gather import gather_rows
 from refimpl.attention.sparse.longformer import GLOBAL, LOCAL, longformer_attention
 
-GENERATOR = np.random.default_rng(13)
-
 
 def given(*, n_batch=2, n_seq=9, d_model=6):
-    params = {f"{name}.weight": GENERATOR.standard_normal((d_model, d_model)) for name in LOCAL + GLOBAL}
-    return GENERATOR.standard_normal((n_batch, n_seq, d_model)), params
+    generator = np.random.default_rng(13)
+    params = {f"{name}.weight": generator.standard_normal((d_model, d_model)) for name in LOCAL + GLOBAL}
+    return generator.standard_normal((n_batch, n_seq, d_model)), params
 
 
 def influence(x, ids, params, **settings):

@@ -16,12 +16,12 @@ from refimpl.attention.tiled.merge import merge_attention
 from refimpl.attention.tiled.split_kv import split_kv_attention
 
 INF = math.inf
-GENERATOR = np.random.default_rng(11)
 
 
 def heads(*, lead=(2,), n_query=5, n_key=7, d_head=4, d_value=3, scale=1.0):
+    generator = np.random.default_rng(11)
     shapes = ((n_query, d_head), (n_key, d_head), (n_key, d_value))
-    return [scale * GENERATOR.standard_normal((*lead, *shape)) for shape in shapes]
+    return [scale * generator.standard_normal((*lead, *shape)) for shape in shapes]
 
 
 def test_by_hand():
@@ -133,10 +133,10 @@ def test_the_naive_peak_is_not():
     assert steps[1] > 1.5 * steps[0]
 
 
-def test_the_gradient_of_a_bias_has_its_shape():
+def test_the_gradient_of_a_bias_has_its_shape(generator):
     q, k, v = heads(lead=(2, 3))
     for shape in [(), (7,), (5, 7), (1, 7), (5, 1), (1, 1), (3, 1, 7), (2, 1, 5, 1), (2, 3, 5, 7)]:
-        bias = GENERATOR.standard_normal(shape)
+        bias = generator.standard_normal(shape)
         y, pullback = tiled_attention(q, k, v, bias, tile_query=2, tile_key=3)
         assert pullback(y)[3].shape == shape
 
@@ -185,8 +185,8 @@ def test_parts_merge_by_hand():
     assert np.all(np.abs(dlses[:, 0] - [0.75, -0.75]) <= 32 * np.finfo(np.float64).eps)
 
 
-def test_a_part_without_keys_changes_nothing():
-    outputs, lses = GENERATOR.standard_normal((2, 3, 4)), GENERATOR.standard_normal((2, 3))
+def test_a_part_without_keys_changes_nothing(generator):
+    outputs, lses = generator.standard_normal((2, 3, 4)), generator.standard_normal((2, 3))
     without, _ = merge_attention(outputs, lses)
     empty = np.concatenate([outputs, np.zeros((1, 3, 4))]), np.concatenate([lses, np.full((1, 3), -INF)])
     y, pullback = merge_attention(*empty)
@@ -195,8 +195,8 @@ def test_a_part_without_keys_changes_nothing():
     assert all(np.all(gradient[2] == 0.0) for gradient in pullback(y))
 
 
-def test_one_part_is_itself_bit_for_bit():
-    outputs, lses = GENERATOR.standard_normal((1, 3, 4)), GENERATOR.standard_normal((1, 3))
+def test_one_part_is_itself_bit_for_bit(generator):
+    outputs, lses = generator.standard_normal((1, 3, 4)), generator.standard_normal((1, 3))
     (output, lse), _ = merge_attention(outputs, lses)
     np.testing.assert_array_equal(output, outputs[0])
     np.testing.assert_array_equal(lse, lses[0])

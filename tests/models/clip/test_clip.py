@@ -33,16 +33,17 @@ def test_every_pixel_has_a_gradient():
     assert dparams["class"].shape == (6,)
 
 
-def test_exchanging_images_and_texts_turns_the_logits():
-    a, b = RNG.standard_normal((4, 3)), RNG.standard_normal((4, 3))
+def test_exchanging_images_and_texts_turns_the_logits(generator):
+    a, b = generator.standard_normal((4, 3)), generator.standard_normal((4, 3))
     (loss, logits), _ = contrast(a, b, {"logit_scale": np.asarray(1.0)})
     (turned_loss, turned), _ = contrast(b, a, {"logit_scale": np.asarray(1.0)})
     assert abs(loss - turned_loss) < 2.0**-48
     assert np.abs(turned - logits.T).max() < 2.0**-48
 
 
-def test_only_directions_count():
-    a, b, params = RNG.standard_normal((4, 3)), RNG.standard_normal((4, 3)), {"logit_scale": np.asarray(1.0)}
+def test_only_directions_count(generator):
+    a, b = generator.standard_normal((4, 3)), generator.standard_normal((4, 3))
+    params = {"logit_scale": np.asarray(1.0)}
     (loss, logits), pullback = contrast(a, b, params)
     da, _, _ = pullback((np.asarray(1.0), 0.0 * logits))
     assert np.abs(np.sum(da * a, axis=-1)).max() < 2.0**-48
