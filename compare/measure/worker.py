@@ -117,7 +117,7 @@ class Worker:
 
     def _failure(self, kind, message):
         if kind == "died":
-            self._process.join(1.0)
+            self._process.join(self._timeout_s)  # the end of a pipe may be seen before that of the process
             message = f"{message} with exit status {self._process.exitcode}"
         self.end()
         return WorkerError(kind, message)

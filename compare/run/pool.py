@@ -134,9 +134,9 @@ class _Child:
         self._process = context.Process(
             target=serve, args=(far_end, limits, str(self._log), n_thread, calls), daemon=True
         )
-        self._begin()
-        self._process.start()
+        self._process.start()  # returns when the fork server has imported the libraries: that is no task's time
         far_end.close()
+        self._begin()
         self.watched = (self._pipe, self._process.sentinel)
         self.is_over = False
 

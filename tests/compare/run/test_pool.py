@@ -1,10 +1,23 @@
 import os
 import time
+from multiprocessing.context import ForkServerProcess
+from types import SimpleNamespace
 
 import pytest
 
+from compare.run import pool
 from compare.run.limits import Limits
 from compare.run.pool import run_isolated
+
+LIMIT = 1000.0  # seconds on the clock of the tests
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when a test says so: on a busy machine, too, nothing honest is late."""
+    shown = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: shown.now, monotonic_ns=time.monotonic_ns))
+    return shown
 
 
 def run(*tasks, n_worker=2, **limits):
@@ -21,10 +34,26 @@ def test_nothing_to_do_is_nothing_done():
     assert run() == {}
 
 
-def test_one_that_hangs_is_ended_and_the_others_go_on():
-    found = run(("hangs", time.sleep, (3600,)), *((i, os.getpid, ()) for i in range(3)), seconds=4)
-    assert found.pop("hangs").status == "hung"
-    assert {outcome.status for outcome in found.values()} == {"done"}
+def test_one_that_hangs_is_ended_and_the_others_go_on(clock):
+    tasks = [("hangs", time.sleep, (3600,)), *((i, os.getpid, ()) for i in range(3))]
+    statuses = []
+    for _, outcome in run_isolated(tasks, n_worker=2, limits=Limits(LIMIT)):
+        statuses.append(outcome.status)
+        if len(statuses) == 3:
+            clock.now += LIMIT
+    assert statuses == ["done"] * 3 + ["hung"]
+
+
+def test_nobody_waits_for_the_libraries_at_his_own_expense(clock, monkeypatch):
+    """The first child starts when the fork server has imported them, however long that takes."""
+    start = ForkServerProcess.start
+
+    def after_a_while(process):
+        start(process)
+        clock.now += 2 * LIMIT
+
+    monkeypatch.setattr(ForkServerProcess, "start", after_a_while)
+    assert run(("first", os.getpid, ()), seconds=LIMIT)["first"].status == "done"
 
 
 def test_what_a_unit_breaks_is_whole_for_the_next():
@@ -60,8 +89,11 @@ def test_every_library_has_the_threads_asked_for(n_thread):
 
 
 def grouped(*tasks, **limits):
-    everything = run_isolated(tasks, n_worker=2, limits=Limits(**limits), group=lambda key: key[0])
-    return dict(everything)
+    return dict(in_groups(tasks, **limits))
+
+
+def in_groups(tasks, **limits):
+    return run_isolated(tasks, n_worker=2, limits=Limits(**limits), group=lambda key: key[0])
 
 
 def test_neighbours_of_a_group_share_a_child():
@@ -74,9 +106,13 @@ def test_neighbours_of_a_group_share_a_child():
     ("function", "arguments", "status"),
     [(os._exit, (3,), "crashed"), (os.abort, (), "crashed"), (exit, (0,), "crashed"), (time.sleep, (3600,), "hung")],
 )
-def test_one_that_ends_its_child_does_not_take_its_group_along(function, arguments, status):
+def test_one_that_ends_its_child_does_not_take_its_group_along(function, arguments, status, clock):
     tasks = [(("a", 0), os.getpid, ()), (("a", 1), function, arguments), *((("a", i), os.getpid, ()) for i in (2, 3))]
-    found = grouped(*tasks, seconds=4)
+    found = {}
+    for key, outcome in in_groups(tasks, seconds=LIMIT):
+        found[key] = outcome
+        if key == ("a", 0) and status == "hung":
+            clock.now += LIMIT
     assert found["a", 1].status == status
     assert all(found["a", i].status == "done" for i in (0, 2, 3))
     assert found["a", 0].value != found["a", 2].value == found["a", 3].value
@@ -87,6 +123,10 @@ def test_one_that_raises_leaves_the_child_to_its_group():
     assert found["a", 0].status == "raised" and found["a", 1].status == "done"
 
 
-def test_time_is_counted_for_each_of_a_group():
-    found = grouped(*((("a", i), time.sleep, (0.9,)) for i in range(4)), seconds=2)
-    assert {outcome.status for outcome in found.values()} == {"done"}
+def test_time_is_counted_for_each_of_a_group(clock):
+    statuses = set()
+    # Each sleeps long enough for the parent to look at the clock before it answers.
+    for _, outcome in in_groups([(("a", i), time.sleep, (0.2,)) for i in range(4)], seconds=LIMIT):
+        statuses.add(outcome.status)
+        clock.now += 0.6 * LIMIT
+    assert statuses == {"done"}
