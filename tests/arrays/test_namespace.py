@@ -129,7 +129,7 @@ def test_the_lookup_imports_no_library():
         "array_namespace(np.ones(2), {'weight': np.ones(2)})\n"
         "print(sorted({'autograd', 'cupy', 'jax', 'scipy', 'torch'} & sys.modules.keys()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
 
 

@@ -79,7 +79,7 @@ def test_drift_does_not_favour_a_side():
 
 @pytest.fixture(scope="module")
 def timers():
-    with Timers(n_process=2, n_thread=1, timeout_s=30.0) as pool:
+    with Timers(n_process=2, n_thread=1, timeout_s=250.0) as pool:
         yield pool
 
 

@@ -41,7 +41,7 @@ class Target:
 
 @pytest.fixture
 def worker():
-    one = Worker(Target, timeout_s=30.0)
+    one = Worker(Target, timeout_s=250.0)
     yield one
     one.end()
 
@@ -92,7 +92,7 @@ def test_failures_are_named(worker, command, kind, message):
 
 
 def test_a_hanging_child_is_ended():
-    worker = Worker(Target, timeout_s=30.0)
+    worker = Worker(Target, timeout_s=250.0)
     pid, _ = worker.ask("group")
     worker._timeout_s = 0.2
     with pytest.raises(WorkerError, match=r"no reply to 'hangs' within 0.2 s") as failure:
@@ -115,7 +115,7 @@ def test_a_command_that_cannot_be_sent_is_the_callers_error(worker):
 
 def test_a_target_that_cannot_be_made_is_a_failure():
     with pytest.raises(WorkerError) as failure:
-        Worker(Unmakeable, timeout_s=30.0).ask("echo", 1)
+        Worker(Unmakeable, timeout_s=250.0).ask("echo", 1)
     assert failure.value.kind == "died"
 
 
