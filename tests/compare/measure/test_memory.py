@@ -1,8 +1,9 @@
 """Peak bytes against known allocations, against memray, and against measurements that are wrong.
 
-The arrays of a step are counted exactly. What comes on top are small Python and C++ objects, and how many
-of those there are does not depend on the sizes: so the same step on the smallest inputs, measured by the
-same instrument, bounds them. That is the only slack used here.
+The arrays of a step are counted exactly. What comes on top are small Python and C++ objects, whose number depends
+on what free lists hold at the time, and what other threads of the process take and give back meanwhile, such as the
+one of pytest-xdist that waits for messages. All that together is far less than an eighth of an array, which is the
+only slack used here: no array fits into it.
 """
 
 import gc
@@ -22,6 +23,7 @@ from compare.measure.threads import limited_threads, thread_counts
 
 N = 384
 SQUARE = N * N * 8
+SLACK = SQUARE / 8
 
 
 def numpy_square(n):
@@ -120,7 +122,7 @@ def outputs_dropped(subject):
 
 
 def is_exact(measure, subject, n_byte):
-    return n_byte <= measure(subject) <= n_byte + measure(at_smallest(subject))
+    return abs(measure(subject) - n_byte) < SLACK
 
 
 def figure(subject):
@@ -142,7 +144,7 @@ NUMPY_STEPS = [
 def test_known_allocations_of_numpy(step, n_byte):
     subject = numpy_subject(step)
     assert is_exact(figure, subject, n_byte)
-    assert figure(at_smallest(subject)) < SQUARE / 8  # far less than the arrays, so the test can tell
+    assert figure(at_smallest(subject)) < SLACK  # what comes on top is far less than the arrays
 
 
 @pytest.mark.parametrize("wrong", [baseline_before_the_inputs, outputs_dropped])
@@ -200,9 +202,8 @@ def test_the_same_step_gives_the_same_figure_again():
 
 
 def test_the_same_step_of_numpy_gives_the_same_figure_but_for_small_objects():
-    # How many of these CPython takes anew depends on what its free lists hold at the time.
     subject = numpy_subject(numpy_softmax)
-    assert abs(figure(subject) - figure(subject)) <= figure(at_smallest(subject)) < SQUARE / 8
+    assert abs(figure(subject) - figure(subject)) < SLACK
 
 
 def test_gradients_left_by_an_earlier_call_are_refused():
@@ -228,24 +229,17 @@ def test_gradients_left_by_an_earlier_call_are_refused():
 @pytest.mark.parametrize("step", [numpy_chain, numpy_softmax])
 def test_memray_agrees_on_numpy(step, tmp_path):
     subject = numpy_subject(step)
-    smallest = at_smallest(subject)
-    slack = figure(smallest) + memray_peak(smallest, tmp_path)
-    assert abs(memray_peak(subject, tmp_path) - figure(subject)) <= slack < SQUARE / 8
+    assert abs(memray_peak(subject, tmp_path) - figure(subject)) < SLACK
 
 
 def test_memray_agrees_on_torch_attention(tmp_path):
     subject = torch_subject(torch_attention, partial(torch_tensors, N))
-    smallest = at_smallest(subject)
-    slack = figure(smallest) + memray_peak(smallest, tmp_path)
-    one_map = 2 * N * N * 4
-    assert abs(memray_peak(subject, tmp_path) - figure(subject)) <= slack < one_map / 8
+    assert abs(memray_peak(subject, tmp_path) - figure(subject)) < SLACK  # an eighth of one map of float32, too
 
 
 def test_memray_sees_the_wrong_measurement(tmp_path):
     subject = numpy_subject(numpy_chain)
-    smallest = at_smallest(subject)
-    slack = figure(smallest) + memray_peak(smallest, tmp_path)
-    assert abs(memray_peak(subject, tmp_path) - baseline_before_the_inputs(subject)) > slack
+    assert abs(memray_peak(subject, tmp_path) - baseline_before_the_inputs(subject)) > SLACK
 
 
 def test_collector_threads_and_tracing_are_as_before_even_after_an_error():
