@@ -9,8 +9,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 ARGUMENTS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1300,1000"
+    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync --window-size=1300,1000"
 ).split()
 
 LOOK = """
@@ -61,7 +61,7 @@ def open_browser(chromium, driver, profile):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
-    browser.set_script_timeout(60)
+    browser.set_script_timeout(250)  # a busy machine takes its time to set the mathematics
     browser.get("about:blank")
     for log in ("browser", "performance"):
         browser.get_log(log)  # what the first tab did before we asked for anything
