@@ -1,5 +1,6 @@
 """The command `refcompare`, also ``python -m compare``."""
 
+import logging
 import shlex
 import shutil
 import signal
@@ -21,6 +22,8 @@ from compare.run.plan import MEASURES, Request
 from compare.run.problem import Problem
 from compare.training.command import training
 
+# Whose first figure on a machine takes long says so on the standard error: it looks for all fonts there are.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 app = typer.Typer(
     help="Compare our array mathematics with PyTorch on outputs, gradients, memory and throughput.\n\n"
     "Exit status: 0 all well; 1 some verdict is not PASS, or a diff is for the worse; 2 wrong usage; "
@@ -69,9 +72,7 @@ def _root(
 
 @app.command("list")
 def list_cases(
-    section: Annotated[
-        list[str] | None, typer.Option("--section", help="Only this section; repeatable.")
-    ] = None,
+    section: Annotated[list[str] | None, typer.Option("--section", help="Only this section; repeatable.")] = None,
     plugin: Plugins = None,
 ):
     """Show the cases: what can be compared, and with what."""
@@ -107,9 +108,7 @@ def run(
         str | None, typer.Option(help="numpy or cupy: what runs our side; by default REFIMPL_BACKEND.")
     ] = None,
     peer: Annotated[list[str] | None, typer.Option(help="Only this peer; repeatable.")] = None,
-    measure: Annotated[
-        list[Measure] | None, typer.Option(help="Only this quantity; repeatable.")
-    ] = None,
+    measure: Annotated[list[Measure] | None, typer.Option(help="Only this quantity; repeatable.")] = None,
     profile: Annotated[Literal["quick", "full"], typer.Option(help="How many configurations.")] = "quick",
     output: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("reports/latest"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of all inputs.")] = 0,

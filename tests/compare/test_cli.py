@@ -70,18 +70,24 @@ def rows_of(folder):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """One run of every peer that misbehaves."""
+    """Every peer that misbehaves, in a run of those that never end and a run of the others."""
     sys.path.insert(0, str(RUN))
     try:
         from hostile_cases import EXPECTED
     finally:
         sys.path.remove(str(RUN))
     folder = tmp_path_factory.mktemp("hostile")
-    status, out, err = refcompare(
-        "run", *EXPECTED, "--plugin", "hostile_cases", "--output", folder / "report",
-        "--time-limit", 15, "--memory-limit", 0.5, log=folder / "filled",
-    )  # fmt: skip
-    return EXPECTED, {row["case"]: row for row in rows_of(folder / "report")}, status, out, err, folder / "report"
+    # What never ends is over time on any machine; nothing else may be, however busy the machine is.
+    endless = [name for name, (verdict, _) in EXPECTED.items() if verdict == "TIMEOUT"]
+    others = [name for name in EXPECTED if name not in endless]
+    rows = {}
+    for name, cases, seconds in (("endless", endless, 2), ("report", others, 250)):
+        status, out, err = refcompare(
+            "run", *cases, "--plugin", "hostile_cases", "--output", folder / name,
+            "--time-limit", seconds, "--memory-limit", 0.5, log=folder / "filled",
+        )  # fmt: skip
+        rows |= {row["case"]: row for row in rows_of(folder / name)}
+    return EXPECTED, rows, status, out, err, folder / "report"
 
 
 def test_every_misbehaviour_is_a_verdict_of_its_own(hostile):
@@ -152,6 +158,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
         assert process.poll() is None
         time.sleep(0.02)
+    # One of the others waits for a file that is not there yet: however late the signal is, it comes in time.
     process.send_signal(number)
     status, _, err = finish(process)
     assert status == STATUSES[number]
@@ -161,9 +168,12 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     if number != signal.SIGKILL:
         assert err.count("\n") == 1
         assert f"interrupted; {finished} of 8 units are finished; the same command goes on" in err
+    kept = {row["config"]["name"] for line in journal.read_text().splitlines() for row in json.loads(line)["value"]}
+    assert len(kept) == finished
     with journal.open("ab") as file:
         file.write(b'{"key": "half a li')
 
+    Path(f"{log}.go").touch()
     status, _, err = refcompare(*NOTED, "--output", folder, log=log)
     assert (status, err) == (0, f"resuming: {finished} of 8 units were finished before\n")
     assert len(rows_of(folder)) == 8
@@ -171,8 +181,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     processes = defaultdict(set)
     for line in log.read_text().splitlines():
         processes[line.split()[0]].add(line.split()[1])
-    # At most the one unit that was interrupted ran twice.
-    assert sorted(map(len, processes.values()))[:-1] == [1] * 7
+    # What was finished did not run again.  Others may have: a child can be ahead of what its parent has noted.
+    assert all(len(processes[name]) == 1 for name in kept)
+    assert len(processes) == 8
 
 
 def test_a_finished_run_starts_anew(tmp_path):
@@ -249,6 +260,13 @@ def test_diff_is_0_without_change_1_for_the_worse_and_2_for_what_is_no_report(in
     worse.write_text("{}")
     status, out, err = inside("diff", report, worse)
     assert (status, out, err.count("\n")) == (2, "", 1) and str(worse) in err
+
+
+def test_matplotlib_does_not_talk_about_its_fonts():
+    """As it does wherever its first figure takes more than five seconds."""
+    speak = "import logging; logging.getLogger('matplotlib.font_manager').warning('building the font cache')"
+    for code, said in ((speak, "building the font cache\n"), (f"import compare.cli; {speak}", "")):
+        assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == said
 
 
 def test_list_shows_what_can_be_compared(inside):

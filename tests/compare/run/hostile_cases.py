@@ -29,10 +29,11 @@ def honest(x, *, tag=""):
 
 
 def noted(x, *, tag=""):
-    """Honest, slow, and leaves a trace of every process that ran it."""
+    """Honest, and leaves a trace of every process that ran it; the fourth waits until a file lets it go on."""
     with open(os.environ["HOSTILE_LOG"], "a") as log:
         print(tag, os.getpid(), file=log)
-    time.sleep(0.2)
+    while tag == "c3" and not os.path.exists(os.environ["HOSTILE_LOG"] + ".go"):
+        time.sleep(0.02)
     return x * 2.0
 
 
