@@ -151,7 +151,8 @@ def _pullback_lines(path, name):
         return []  # it is gone, which is another fault
     code = [(number, line) for number, line in function.lines if function.is_in_pullback(number)]
     # Comments, and the check of what the pullback is given, are no steps of a derivation.
-    return [(number, line) for number, line in code if bare(line) and not bare(line).startswith(("#", "check_gradient"))]
+    no_steps = ("#", "check_gradient")
+    return [(number, line) for number, line in code if bare(line) and not bare(line).startswith(no_steps)]
 
 
 def _gone_names(blocks, prose, path):
