@@ -28,12 +28,12 @@ def start(*words, log="", **streams):
     environment = os.environ | {"PYTHONPATH": f"{RUN}{os.pathsep}{ROOT}", "HOSTILE_LOG": str(log)}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
     command = [sys.executable, "-m", "compare", *map(str, words)]
-    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, preexec_fn=_interruptible, **streams)
-
-
-def _interruptible():
-    # A shell starts what runs in its background deaf to SIGINT, and children inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts what runs in its background deaf to SIGINT, and children inherit that, but no handler.
+    deaf_or_not = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **streams)
+    finally:
+        signal.signal(signal.SIGINT, deaf_or_not)
 
 
 def finish(process):

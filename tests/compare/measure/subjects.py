@@ -101,20 +101,6 @@ def hanging():
     return _against_honest(lambda inputs: time.sleep(3600))
 
 
-def forking():
-    """Leaves a child of its own behind that would outlive it, with its process id in a file."""
-
-    def step(inputs):
-        pid = os.fork()
-        if pid == 0:
-            time.sleep(3600)
-        with open(os.environ["FORKED_PID_FILE"], "w") as file:
-            file.write(str(pid))
-        time.sleep(3600)
-
-    return _against_honest(step)
-
-
 def hungry_for_threads():
     """Gives itself another number of threads while it is timed."""
     import threadpoolctl
