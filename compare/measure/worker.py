@@ -37,18 +37,13 @@ class Worker:
     ----------
     make_target : callable
         Made in the child; its methods are the commands. Must be picklable.
-    method : {"forkserver", "spawn"}
-        "spawn" gives a process that has imported nothing yet.
     timeout_s : float
         Longest wait for one reply.
     """
 
-    def __init__(
-        self, make_target: Callable[[], object], *, method: str = "forkserver", timeout_s: float = 60.0
-    ):
-        context = multiprocessing.get_context(method)
-        if method == "forkserver":
-            context.set_forkserver_preload(PRELOAD)
+    def __init__(self, make_target: Callable[[], object], *, timeout_s: float = 60.0):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(PRELOAD)
         self._timeout_s = timeout_s
         self._pipe, child_end = context.Pipe()
         self._process = context.Process(target=serve, args=(child_end, make_target), daemon=True)

@@ -118,17 +118,3 @@ def opaque_output():
 
 def no_pair():
     return product
-
-
-def one_numpy():
-    return Subject("honest", fresh, product, "numpy")
-
-
-def ballast():
-    """Touches 64 MiB more than `one_numpy`."""
-    held = np.ones(64 * 2**20, dtype=np.uint8)
-    return Subject("ballast", fresh, lambda inputs: (product(inputs), held), "numpy")
-
-
-def one_raising():
-    return raising()[0]
