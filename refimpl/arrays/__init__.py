@@ -19,7 +19,16 @@ from refimpl.arrays.namespace import array_namespace
 from refimpl.arrays.narrow import Narrow, narrow
 from refimpl.arrays.params import add_prefix, keyed_as, merge, pick, scope
 from refimpl.arrays.precision import cast, table_dtype, widen
-from refimpl.arrays.settings import check_positive, check_size, integer, number
+from refimpl.arrays.settings import (
+    check_below,
+    check_choice,
+    check_flag,
+    check_multiple,
+    check_positive,
+    check_size,
+    integer,
+    number,
+)
 from refimpl.arrays.shape import sum_to
 from refimpl.arrays.special import erf, logsumexp, scatter_add
 from refimpl.arrays.vocabulary import VOCABULARY
@@ -32,12 +41,16 @@ __all__ = [
     "asarray",
     "backend",
     "cast",
+    "check_below",
     "check_boolean",
     "check_broadcastable",
+    "check_choice",
+    "check_flag",
     "check_floating",
     "check_gradient",
     "check_gradients",
     "check_ids",
+    "check_multiple",
     "check_params",
     "check_positive",
     "check_rank",

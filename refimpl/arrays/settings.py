@@ -1,4 +1,4 @@
-"""Settings are plain numbers: checked by name, and free of a dtype of their own.
+"""Settings are plain values: checked by name; and numbers, which must be free of a dtype of their own.
 
 A scalar of a library has one: float32 times ``numpy.float64(0.5)`` is float64, and the dtype that went in would not
 come out.
@@ -109,6 +109,86 @@ def check_positive(name, value):
         If it is no int or float of Python, not positive, or infinite.
     """
     check_setting(name, value, _is_a((int, float), value) and 0 < value < math.inf, "a positive finite number")
+
+
+def check_flag(name, value):
+    """Require a setting to be true or false.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : object
+        What came.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, though it may count as one of them.
+    """
+    check_setting(name, value, isinstance(value, bool), "True or False")
+
+
+def check_choice(name, value, choices):
+    """Require one of a few values.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : object
+        What came.
+    choices : collection
+        All that there are.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them.
+    """
+    check_setting(name, value, value in tuple(choices), f"one of {', '.join(map(str, choices))}")
+
+
+def check_multiple(name, value, **of):
+    """Require one size to be a multiple of another.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : int
+        What came.
+    **of : int
+        The other size, under its name.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    for unit, size in of.items():
+        check_setting(name, value, value % size == 0, f"a multiple of {unit} = {size}")
+
+
+def check_below(name, value, **limits):
+    """Require a number to be smaller than others, as an id is smaller than how many there are.
+
+    Parameters
+    ----------
+    name : str
+        The setting's name, for the message.
+    value : int
+        What came.
+    **limits : int
+        The first numbers that are not allowed, under their names.
+
+    Raises
+    ------
+    ValueError
+        If it is not below all of them.
+    """
+    for limit, size in limits.items():
+        check_setting(name, value, value < size, f"below {limit} = {size}")
 
 
 def _is_a(kind, value):

@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass, replace
 
-from refimpl.arrays import array_namespace, check_setting, integer, number, widen
+from refimpl.arrays import array_namespace, check_multiple, check_setting, integer, number, widen
 from refimpl.generation.beam_group import Beam, Group, Rules, next_groups
 from refimpl.generation.constraints import Constraints
 from refimpl.generation.reader import last_logits, reader_of
@@ -110,7 +110,7 @@ def beam_search(
 def _check(n_beam, n_group, n_return, early_stopping):
     integer("n_beam", n_beam, at_least=1)
     integer("n_group", n_group, at_least=1)
-    check_setting("n_beam", n_beam, n_beam % n_group == 0, f"a multiple of n_group = {n_group}")
+    check_multiple("n_beam", n_beam, n_group=n_group)
     integer("n_return", n_return, at_least=1, below=n_beam + 1)
     known = early_stopping is True or early_stopping is False or early_stopping == "never"
     check_setting("early_stopping", early_stopping, known, 'True, False or "never"')

@@ -1,5 +1,6 @@
 """Activations by the name that a model's configuration gives them."""
 
+from refimpl.arrays import check_choice
 from refimpl.layers.gelu import gelu, gelu_tanh
 from refimpl.layers.quick_gelu import quick_gelu
 from refimpl.layers.relu import relu
@@ -32,6 +33,5 @@ def activation_named(name):
     ValueError
         If there is none of this name.
     """
-    if name not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
+    check_choice("activation", name, ACTIVATIONS)
     return ACTIVATIONS[name]

@@ -5,6 +5,7 @@ import math
 from refimpl.arrays import (
     array_namespace,
     cast,
+    check_choice,
     check_floating,
     check_gradient,
     check_ids,
@@ -133,7 +134,7 @@ def _check(logits, targets, ignore_index, class_weight, reduction):
     check_rank("logits", logits, 1)
     check_shape("targets", targets, logits.shape[:-1])
     integer("ignore_index", ignore_index)
-    check_setting("reduction", reduction, reduction in REDUCTIONS, f"one of {', '.join(REDUCTIONS)}")
+    check_choice("reduction", reduction, REDUCTIONS)
     if class_weight is not None:
         n_class = logits.shape[-1]
         fits = len(class_weight) == n_class and all(weight >= 0.0 for weight in class_weight)

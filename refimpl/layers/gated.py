@@ -1,6 +1,6 @@
 """Gated linear units: one half of the features opens the other (Dauphin et al. 2017, Shazeer 2020)."""
 
-from refimpl.arrays import array_namespace, check_floating, check_gradient, check_rank, check_setting
+from refimpl.arrays import array_namespace, check_choice, check_floating, check_gradient, check_rank, check_setting
 from refimpl.layers.activation import activation_named
 
 GATES = ("first", "second")
@@ -45,7 +45,7 @@ def gated(x, *, activation="sigmoid", gate="first"):
     check_floating(x=x)
     check_rank("x", x, 1)
     check_setting("the size of x", x.shape[-1], x.shape[-1] % 2 == 0, "even: two halves")
-    check_setting("gate", gate, gate in GATES, f"one of {', '.join(GATES)}")
+    check_choice("gate", gate, GATES)
     half = x.shape[-1] // 2
 
     first, second = x[..., :half], x[..., half:]

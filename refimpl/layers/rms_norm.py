@@ -3,6 +3,7 @@
 from refimpl.arrays import (
     array_namespace,
     cast,
+    check_choice,
     check_floating,
     check_gradient,
     check_params,
@@ -63,7 +64,7 @@ def rms_norm(x, params, *, eps=1e-6, weight_offset=0.0, order="scale first"):
     check_setting("d_model", x.shape[-1], x.shape[-1] > 0, "at least 1: nothing has no mean")
     number("eps", eps, at_least=0.0)
     number("weight_offset", weight_offset)
-    check_setting("order", order, order in ORDERS, f"one of {', '.join(ORDERS)}")
+    check_choice("order", order, ORDERS)
     for key, param in params.items():
         check_shape(key, param, x.shape[-1:])
 

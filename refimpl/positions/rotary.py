@@ -3,6 +3,7 @@
 from refimpl.arrays import (
     array_namespace,
     cast,
+    check_choice,
     check_floating,
     check_gradient,
     check_rank,
@@ -106,4 +107,4 @@ def _check(d_rotary, d_head, base, layout):
     fits = 2 <= d_rotary <= d_head and d_rotary % 2 == 0
     check_setting("d_rotary", d_rotary, fits, f"even, at least 2 and at most {d_head}, the size of a head")
     check_setting("base", base, base > 1.0, "greater than 1")
-    check_setting("layout", layout, layout in LAYOUTS, f"one of {', '.join(LAYOUTS)}")
+    check_choice("layout", layout, LAYOUTS)

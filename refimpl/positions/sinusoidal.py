@@ -5,6 +5,7 @@ import math
 from refimpl.arrays import (
     array_namespace,
     cast,
+    check_choice,
     check_floating,
     check_gradient,
     check_rank,
@@ -59,7 +60,7 @@ def sinusoidal_positions(x, *, positions=None, offset=0, base=10000.0, layout="i
     check_floating(x=x)
     check_rank("x", x, 2)
     check_setting("base", base, base > 1.0, "greater than 1")
-    check_setting("layout", layout, layout in LAYOUTS, f"one of {', '.join(LAYOUTS)}")
+    check_choice("layout", layout, LAYOUTS)
     ids = position_ids(x, positions, offset)
     d_model, dtype = x.shape[-1], table_dtype(x)
 

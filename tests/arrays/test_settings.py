@@ -6,7 +6,16 @@ import re
 import numpy as np
 import pytest
 
-from refimpl.arrays import check_positive, check_size, integer, number
+from refimpl.arrays import (
+    check_below,
+    check_choice,
+    check_flag,
+    check_multiple,
+    check_positive,
+    check_size,
+    integer,
+    number,
+)
 from refimpl.attention.dot_product import attention
 from refimpl.attention.mask import causal_mask, length_mask
 from refimpl.attention.multi_head import self_attention
@@ -139,3 +148,29 @@ def test_an_eps_is_positive_and_finite(value):
     with pytest.raises(ValueError, match=re.escape(f"norm_eps must be a positive finite number, got {value!r}")):
         check_positive("norm_eps", value)
     check_positive("norm_eps", 1e-12)
+
+
+@pytest.mark.parametrize("value", [0, 1, None, "True", np.True_])
+def test_a_flag_is_true_or_false(value):
+    with pytest.raises(ValueError, match=re.escape(f"tied must be True or False, got {value!r}")):
+        check_flag("tied", value)
+    check_flag("tied", False)
+
+
+@pytest.mark.parametrize("value", ["swish", None, ["relu"]])
+def test_a_choice_is_one_of_a_few(value):
+    with pytest.raises(ValueError, match=re.escape(f"activation must be one of relu, gelu, got {value!r}")):
+        check_choice("activation", value, {"relu": 1, "gelu": 2})
+    check_choice("activation", "gelu", {"relu": 1, "gelu": 2})
+
+
+def test_a_multiple_is_one_of_all():
+    check_multiple("d_model", 12, n_head=3, n_decoder_head=4)
+    with pytest.raises(ValueError, match=r"^d_model must be a multiple of n_decoder_head = 5, got 12$"):
+        check_multiple("d_model", 12, n_head=3, n_decoder_head=5)
+
+
+def test_below_is_below_all():
+    check_below("pad_id", 8, vocab_size=9, n_position=10)
+    with pytest.raises(ValueError, match=r"^pad_id must be below n_position = 9, got 9$"):
+        check_below("pad_id", 9, vocab_size=10, n_position=9)

@@ -2,10 +2,10 @@
 
 from refimpl.arrays import (
     array_namespace,
+    check_choice,
     check_floating,
     check_params,
     check_rank,
-    check_setting,
     check_shape,
     keyed_as,
 )
@@ -60,7 +60,7 @@ def multiplicative_attention(q, states, params, *, score="dot", mask=None):
     arXiv:1508.04025, eq. 7 and 8.
     """
     array_namespace(q, states, params, mask)
-    check_setting("score", score, score in KEYS, f"one of {', '.join(KEYS)}")
+    check_choice("score", score, KEYS)
     _check(q, states, params, score, mask)
     attend = _attend_concat if score == "concat" else _attend_product
     return attend(q, states, params, mask)

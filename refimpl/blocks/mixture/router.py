@@ -1,6 +1,6 @@
 """The router of a mixture of experts: which experts a token goes to, and how much each of them counts."""
 
-from refimpl.arrays import array_namespace, check_gradients, check_setting, integer
+from refimpl.arrays import array_namespace, check_choice, check_gradients, check_setting, integer
 from refimpl.blocks.encoder import add_gradients
 from refimpl.blocks.mixture.largest import largest
 from refimpl.blocks.mixture.noisy_logits import noisy_logits
@@ -53,7 +53,7 @@ def router(x, noise, params, *, n_chosen, softmax_over="chosen"):
     Fedus, Zoph, Shazeer (2021), "Switch Transformers", arXiv:2101.03961, eq. 1 and 2 (over all).
     """
     xp = array_namespace(x, noise, params)
-    check_setting("softmax_over", softmax_over, softmax_over in SOFTMAX_OVER, f"one of {', '.join(SOFTMAX_OVER)}")
+    check_choice("softmax_over", softmax_over, SOFTMAX_OVER)
     logits, logits_pullback = noisy_logits(x, noise, params)
     integer("n_chosen", n_chosen, at_least=1, below=logits.shape[-1] + 1)
     learns = n_chosen > 1 or softmax_over == "all"

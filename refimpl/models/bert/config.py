@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_choice, check_multiple, check_positive, check_size
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 CHOICES = {
@@ -90,15 +90,11 @@ class BertConfig:
         for field in fields(self):
             if field.type is int:
                 check_size(field.name, getattr(self, field.name), at_least=0 if field.name in MAY_BE_0 else 1)
-        if self.d_model % self.n_head:
-            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        check_multiple("d_model", self.d_model, n_head=self.n_head)
         check_positive("norm_eps", self.norm_eps)
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                known = ", ".join(map(str, choices))
-                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
-        if self.pad_id >= self.vocab_size:
-            raise ValueError(f"pad_id must be below vocab_size = {self.vocab_size}, got {self.pad_id}")
+            check_choice(name, getattr(self, name), choices)
+        check_below("pad_id", self.pad_id, vocab_size=self.vocab_size)
         if self.n_block > self.n_layer:
             raise ValueError(f"n_block must be at most n_layer = {self.n_layer}, got {self.n_block}")
 

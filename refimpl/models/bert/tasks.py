@@ -4,6 +4,7 @@ from refimpl.arrays import (
     add_prefix,
     array_namespace,
     check_boolean,
+    check_choice,
     check_floating,
     check_gradient,
     check_gradients,
@@ -55,7 +56,7 @@ def pooled_tokens(x, *, pooling="first", is_token=None):
     xp = array_namespace(x, is_token)
     check_floating(x=x)
     check_boolean(is_token=is_token)
-    check_setting("pooling", pooling, pooling in POOLINGS, f"one of {', '.join(POOLINGS)}")
+    check_choice("pooling", pooling, POOLINGS)
     check_shape("x", x, (None, None, None))
     check_setting("n_seq", x.shape[1], x.shape[1] > 0, "at least 1")
     if is_token is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_choice, check_multiple, check_positive, check_size
 
 ACTIVATIONS = ("quick_gelu", "gelu", "gelu_tanh", "relu")
 
@@ -43,11 +43,9 @@ class TowerConfig:
     def __post_init__(self):
         for name in ("d_model", "n_head", "n_layer", "d_ff"):
             check_size(name, getattr(self, name))
-        if self.d_model % self.n_head:
-            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        check_multiple("d_model", self.d_model, n_head=self.n_head)
         check_positive("norm_eps", self.norm_eps)
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        check_choice("activation", self.activation, ACTIVATIONS)
 
 
 @dataclass(frozen=True)
@@ -98,12 +96,10 @@ class ClipConfig:
     def __post_init__(self):
         for name in ("vocab_size", "n_position", "image_size", "patch_size", "d_shared", "n_channel"):
             check_size(name, getattr(self, name))
-        if self.image_size % self.patch_size:
-            raise ValueError(f"image_size must be a multiple of patch_size = {self.patch_size}, got {self.image_size}")
+        check_multiple("image_size", self.image_size, patch_size=self.patch_size)
         if self.eos_id is not None:
             check_size("eos_id", self.eos_id, at_least=0)
-            if self.eos_id >= self.vocab_size:
-                raise ValueError(f"eos_id must be below vocab_size = {self.vocab_size}, got {self.eos_id}")
+            check_below("eos_id", self.eos_id, vocab_size=self.vocab_size)
 
     @property
     def n_patch(self):

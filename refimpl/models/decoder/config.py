@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from refimpl.arrays import add_prefix, check_setting, integer
+from refimpl.arrays import add_prefix, check_multiple, check_setting, integer
 from refimpl.models.decoder.parts import Alibi, LayerNorm, RmsNorm, Rotary
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -65,7 +65,7 @@ class DecoderConfig:
     def __post_init__(self):
         for name in ("vocab_size", "d_model", "n_head", "n_kv_head", "d_head"):
             integer(name, getattr(self, name), at_least=1)
-        check_setting("n_head", self.n_head, self.n_head % self.n_kv_head == 0, f"a multiple of {self.n_kv_head}")
+        check_multiple("n_head", self.n_head, n_kv_head=self.n_kv_head)
         check_setting("feeds", self.feeds, isinstance(self.feeds, tuple) and self.feeds, "a tuple, one for each layer")
         unknown = set(self.biased) - set(PROJECTIONS)
         check_setting("biased", self.biased, not unknown, f"some of {', '.join(PROJECTIONS)}")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_choice, check_flag, check_multiple, check_positive, check_size
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 POSITIONS = ("interleaved", "concatenated", "learned")
@@ -91,17 +91,13 @@ class EncoderDecoderConfig:
             if field.type is int:
                 at_least = 0 if field.name in ("position_offset", "pad_id", "start_id") else 1
                 check_size(field.name, value, at_least=at_least)
-            if field.type is bool and not isinstance(value, bool):
-                raise ValueError(f"{field.name} must be True or False, got {value!r}")
-        for name in ("n_head", "n_decoder_head"):
-            if self.d_model % getattr(self, name):
-                raise ValueError(f"d_model must be a multiple of {name} = {getattr(self, name)}, got {self.d_model}")
+            if field.type is bool:
+                check_flag(field.name, value)
+        check_multiple("d_model", self.d_model, n_head=self.n_head, n_decoder_head=self.n_decoder_head)
         check_positive("norm_eps", self.norm_eps)
-        for name, known in (("activation", ACTIVATIONS), ("positions", POSITIONS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("positions", self.positions, POSITIONS)
         for name in ("pad_id", "start_id"):
-            if getattr(self, name) >= self.vocab_size:
-                raise ValueError(f"{name} must be below vocab_size = {self.vocab_size}, got {getattr(self, name)}")
+            check_below(name, getattr(self, name), vocab_size=self.vocab_size)
         if self.position_offset and self.positions != "learned":
             raise ValueError(f"position_offset must be 0 where positions are not learned, got {self.position_offset}")

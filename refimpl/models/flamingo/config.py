@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_multiple, check_positive, check_size
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,7 @@ class FlamingoConfig:
         for field in fields(self):
             if field.type is int:
                 check_size(field.name, getattr(self, field.name), at_least=0 if field.name == "image_id" else 1)
-        for width, heads in (("d_model", "n_head"), ("d_visual", "n_visual_head")):
-            size, n_head = getattr(self, width), getattr(self, heads)
-            if size % n_head:
-                raise ValueError(f"{width} must be a multiple of {heads} = {n_head}, got {size}")
-        if self.image_id >= self.vocab_size:
-            raise ValueError(f"image_id must be below vocab_size = {self.vocab_size}, got {self.image_id}")
+        check_multiple("d_model", self.d_model, n_head=self.n_head)
+        check_multiple("d_visual", self.d_visual, n_visual_head=self.n_visual_head)
+        check_below("image_id", self.image_id, vocab_size=self.vocab_size)
         check_positive("norm_eps", self.norm_eps)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_choice, check_flag, check_multiple, check_positive, check_size
 
 ACTIVATIONS = ("gelu_tanh", "gelu", "relu", "silu")
 SIZES = ("vocab_size", "n_position", "d_model", "n_head", "n_layer", "d_ff", "n_label")
@@ -78,14 +78,11 @@ class GptConfig:
     def __post_init__(self):
         for name in (*SIZES, *(["window"] if self.window is not None else [])):
             check_size(name, getattr(self, name))
-        if self.d_model % self.n_head:
-            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        check_multiple("d_model", self.d_model, n_head=self.n_head)
         for name in ("norm_first", "tied"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+            check_flag(name, getattr(self, name))
         check_positive("norm_eps", self.norm_eps)
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        check_choice("activation", self.activation, ACTIVATIONS)
         for name in TOKENS:
             token = getattr(self, name)
             several = name == "eos_id" and isinstance(token, tuple) and token

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_choice, check_multiple, check_positive, check_size
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 
@@ -63,14 +63,10 @@ class LongformerConfig:
             check_size(name, value, at_least=0 if name == "pad_id" else 1)
         if not self.reaches:
             raise ValueError("reaches must hold one reach for each block, got none")
-        if self.d_model % self.n_head:
-            raise ValueError(f"d_model must be a multiple of n_head = {self.n_head}, got {self.d_model}")
+        check_multiple("d_model", self.d_model, n_head=self.n_head)
         check_positive("norm_eps", self.norm_eps)
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
-        if self.pad_id >= min(self.vocab_size, self.n_position):
-            limit = min(self.vocab_size, self.n_position)
-            raise ValueError(f"pad_id must be below vocab_size and n_position, that is {limit}, got {self.pad_id}")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_below("pad_id", self.pad_id, vocab_size=self.vocab_size, n_position=self.n_position)
 
     @property
     def n_layer(self):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from refimpl.arrays import check_positive, check_size
+from refimpl.arrays import check_below, check_choice, check_flag, check_positive, check_size
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 
@@ -75,15 +75,13 @@ class T5Config:
             if field.type is int:
                 at_least = 0 if field.name in ("pad_id", "start_id") else 1
                 check_size(field.name, value, at_least=at_least)
-            if field.type is bool and not isinstance(value, bool):
-                raise ValueError(f"{field.name} must be True or False, got {value!r}")
+            if field.type is bool:
+                check_flag(field.name, value)
         check_positive("norm_eps", self.norm_eps)
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        check_choice("activation", self.activation, ACTIVATIONS)
         if self.n_bucket < 4 or self.n_bucket % 2:
             raise ValueError(f"n_bucket must be even and at least 4, got {self.n_bucket}")
         if self.max_distance <= self.n_bucket // 2:
             raise ValueError(f"max_distance must be greater than {self.n_bucket // 2}, got {self.max_distance}")
         for name in ("pad_id", "start_id"):
-            if getattr(self, name) >= self.vocab_size:
-                raise ValueError(f"{name} must be below vocab_size = {self.vocab_size}, got {getattr(self, name)}")
+            check_below(name, getattr(self, name), vocab_size=self.vocab_size)

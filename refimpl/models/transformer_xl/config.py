@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from refimpl.arrays import check_setting, integer, number
+from refimpl.arrays import check_flag, check_setting, integer, number
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TransformerXLConfig:
         for name in ("n_memory", "clamp_len"):
             integer(name, getattr(self, name), at_least=0)
         for name in ("pre_norm", "same_length", "own_biases", "tie_projections"):
-            check_setting(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False")
+            check_flag(name, getattr(self, name))
         number("norm_eps", self.norm_eps, above=0.0)
         check_setting("d_model", self.d_model, self.d_model % 2 == 0, "even")
         check_setting("cutoffs", self.cutoffs, isinstance(self.cutoffs, tuple), "a tuple")

@@ -100,7 +100,7 @@ def test_bad_input_is_refused_by_name():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_head": 3}, "n_head must be a multiple of 2, got 3"),
+        ({"n_head": 3}, "n_head must be a multiple of n_kv_head = 2, got 3"),
         ({"d_model": 0}, "d_model must be at least 1, got 0"),
         ({"feeds": ()}, "feeds must be a tuple, one for each layer"),
         ({"biased": ("r_proj",)}, "biased must be some of q_proj, k_proj, v_proj, o_proj"),
