@@ -115,15 +115,35 @@ def check_ids(name, ids, n):
     ValueError
         If an id is out of range; libraries disagree here (NumPy wraps negative ids, CuPy wraps all).
     """
-    _check_array(name, ids)
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be an integer array, got dtype {ids.dtype}")
+    check_integers(name, ids)
     if 0 in ids.shape:
         return
     xp = array_namespace(ids)
     lowest, highest = int(xp.min(ids)), int(xp.max(ids))
     if lowest < 0 or highest >= n:
         raise ValueError(f"{name} must lie in [0, {n}), got values from {lowest} to {highest}")
+
+
+def check_integers(name, ids):
+    """Require integers that NumPy may add to its own: uint64 would become float64.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    ids : array of int, shape (...)
+        The ids.
+
+    Raises
+    ------
+    TypeError
+        If they are no such integers.
+    """
+    _check_array(name, ids)
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be an integer array, got dtype {ids.dtype}")
+    if str(ids.dtype) == "uint64":
+        raise TypeError(f"{name} must be an integer array that int64 can hold, got dtype {ids.dtype}")
 
 
 def check_tokens(name, ids, n, **masks):
@@ -264,6 +284,28 @@ def check_params(params, required, optional=()):
         raise ValueError(f"params must have the keys {', '.join(known)}, got {got}")
 
 
+def check_shapes(params, shapes):
+    """Require exactly the parameters that a configuration describes.
+
+    Parameters
+    ----------
+    params : dict of array
+        Flat parameters.
+    shapes : dict of (str, tuple of int)
+        The shape of each, by key.
+
+    Raises
+    ------
+    TypeError
+        If `params` is no dict, or an entry no array.
+    ValueError
+        If a key is missing or unknown, or a shape differs: rows too many would go unused, an axis of 1 be broadcast.
+    """
+    check_params(params, shapes)
+    for key, shape in shapes.items():
+        check_shape(key, params[key], shape)
+
+
 def check_scopes(params, prefixes):
     """Require that every key lies below a prefix; what comes after it, each part checks by itself.
 
@@ -272,7 +314,7 @@ def check_scopes(params, prefixes):
     params : dict of array
         Flat parameters.
     prefixes : sequence of str
-        Such as ``("embeddings.", "encoder.")``.
+        Such as ``("embeddings.", "encoder.")``; what does not end in a dot is a whole key.
 
     Raises
     ------
@@ -282,7 +324,8 @@ def check_scopes(params, prefixes):
         If a key lies elsewhere; it would be a parameter without a gradient.
     """
     _check_dict(params)
-    strangers = sorted(key for key in params if not key.startswith(tuple(prefixes)))
+    whole, below = ({p for p in prefixes if p.endswith(".") == is_prefix} for is_prefix in (False, True))
+    strangers = sorted(key for key in params if key not in whole and not key.startswith(tuple(below)))
     if strangers:
         raise ValueError(f"params must have keys below {', '.join(prefixes)} only, got {', '.join(strangers)}")
 
@@ -323,7 +366,7 @@ def _named(arrays):
         is_params = name == "params" and isinstance(value, dict)  # a dict elsewhere is no array
         parts = {f"{name}[{key!r}]": item for key, item in value.items()} if is_params else {name: value}
         for part_name, part in parts.items():
-            if part is not None:
+            if is_params or part is not None:
                 _check_array(part_name, part)
                 yield part_name, part
 

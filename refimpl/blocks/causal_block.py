@@ -6,6 +6,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradients,
     check_scopes,
+    check_shape,
     keyed_as,
     merge,
     scope,
@@ -55,6 +56,7 @@ def causal_block(x, params, *, norm, attend, feed, parallel=False):
     check_floating(x=x, params=params)
     normed1, norm1_pullback = norm(x, scope(params, "norm1."))
     (attended, *told1), attend_pullback = attend(normed1, scope(params, "self_attn."))
+    check_shape("self_attn(...)", attended, x.shape)
     mid = x + attended
     normed2, norm2_pullback = norm(x if parallel else mid, scope(params, "norm2."))
     (fed, *told2), feed_pullback = feed(normed2, scope(params, "feed."))

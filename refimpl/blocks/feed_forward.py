@@ -1,6 +1,6 @@
 """Position-wise feed-forward network (Vaswani et al. 2017, arXiv:1706.03762, eq. 2)."""
 
-from refimpl.arrays import add_prefix, check_params, keyed_as, merge, scope
+from refimpl.arrays import add_prefix, check_params, check_shape, keyed_as, merge, scope
 from refimpl.layers.activation import activation_named
 from refimpl.layers.linear import linear
 
@@ -44,6 +44,7 @@ def feed_forward(x, params, *, activation="relu", project=linear):
     wide, linear1_pullback = project(x, scope(params, "linear1."))
     bent, bend_pullback = bend(wide)
     y, linear2_pullback = project(bent, scope(params, "linear2."))
+    check_shape("linear2(...)", y, x.shape)
 
     def pullback(dy):
         dbent, dlinear2 = linear2_pullback(dy)

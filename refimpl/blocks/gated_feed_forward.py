@@ -1,6 +1,6 @@
 """The gated feed-forward network of Llama, Gemma and T5 1.1 (Shazeer 2020, arXiv:2002.05202, eq. 6)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, keyed_as, merge, scope
+from refimpl.arrays import add_prefix, array_namespace, check_params, check_shape, keyed_as, merge, scope
 from refimpl.layers.activation import activation_named
 from refimpl.layers.linear import linear
 
@@ -46,8 +46,10 @@ def gated_feed_forward(x, params, *, activation="silu", project=linear):
 
     gate, gate_pullback = project(x, scope(params, "gate_proj."))
     up, up_pullback = project(x, scope(params, "up_proj."))
+    check_shape("up_proj.weight", params["up_proj.weight"], params["gate_proj.weight"].shape)
     opened, activation_pullback = activation_named(activation)(gate)
     y, down_pullback = project(opened * up, scope(params, "down_proj."))
+    check_shape("down_proj(...)", y, x.shape)
 
     def pullback(dy):
         dhidden, ddown = down_pullback(dy)

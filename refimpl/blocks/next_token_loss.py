@@ -1,6 +1,6 @@
 """The loss of causal language modelling: every token is to be told from those before it."""
 
-from refimpl.arrays import array_namespace, check_ids, check_shape
+from refimpl.arrays import array_namespace, check_ids, check_integers, check_shape
 from refimpl.layers.cross_entropy import cross_entropy
 
 
@@ -36,6 +36,7 @@ def next_token_loss(logits, targets, *, ignore_index=-100):
     """
     xp = array_namespace(logits, targets)
     check_shape("logits", logits, (None, None, None))
+    check_integers("targets", targets)
     check_shape("targets", targets, logits.shape[:2])
     # Nothing tells the first token, but it must be one.
     check_ids("targets", xp.where(targets == ignore_index, 0, targets), logits.shape[2])

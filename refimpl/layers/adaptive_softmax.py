@@ -8,6 +8,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradient,
     check_ids,
+    check_integers,
     check_rank,
     check_shape,
     integer,
@@ -130,6 +131,7 @@ def adaptive_cross_entropy(x, targets, params, *, cutoffs=(), ignore_index=-100)
     """
     xp = array_namespace(x, targets, params)
     bounds = _check(x, params, cutoffs)
+    check_integers("targets", targets)
     check_shape("targets", targets, x.shape[:-1])
     integer("ignore_index", ignore_index)
     n_row, n_first = math.prod(targets.shape), bounds[0][1]

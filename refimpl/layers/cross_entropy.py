@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradient,
     check_ids,
+    check_integers,
     check_rank,
     check_setting,
     check_shape,
@@ -132,6 +133,7 @@ def _n_counted(ignored, weight, classes):
 def _check(logits, targets, ignore_index, class_weight, reduction):
     check_floating(logits=logits)
     check_rank("logits", logits, 1)
+    check_integers("targets", targets)
     check_shape("targets", targets, logits.shape[:-1])
     integer("ignore_index", ignore_index)
     check_choice("reduction", reduction, REDUCTIONS)

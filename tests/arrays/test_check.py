@@ -13,10 +13,13 @@ from refimpl.arrays import (
     check_gradient,
     check_gradients,
     check_ids,
+    check_integers,
     check_params,
     check_rank,
+    check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     narrow,
 )
 
@@ -183,3 +186,30 @@ def test_gradients_too_many_or_too_few():
         check_gradients((None, None), (X, X), none=(0,))
     with refuses(ValueError, "dy[0] must have shape (2, 3), got (3,)"):
         check_gradients((X[0], X), (X, X))
+
+
+def test_parameters_of_a_configuration():
+    check_shapes({"weight": X}, {"weight": (2, 3)})
+    with refuses(ValueError, "weight must have shape (3, 3), got (2, 3)"):
+        check_shapes({"weight": X}, {"weight": (3, 3)})
+    with refuses(ValueError, "params must have the keys weight, got bias, weight"):
+        check_shapes({"weight": X, "bias": X}, {"weight": (2, 3)})
+    with refuses(TypeError, "weight must be an array, got NoneType"):
+        check_shapes({"weight": None}, {"weight": (2, 3)})
+
+
+def test_a_parameter_is_never_none():
+    with refuses(TypeError, "params['bias'] must be an array, got NoneType"):
+        check_floating(x=X, mask=None, params={"bias": None})
+
+
+def test_what_does_not_end_in_a_dot_is_a_whole_key():
+    check_scopes({"class": X, "norm.weight": X}, ["class", "norm."])
+    with refuses(ValueError, "params must have keys below class, norm. only, got class.stray, norm"):
+        check_scopes({"class.stray": X, "norm": X}, ["class", "norm."])
+
+
+def test_unsigned_integers_of_64_bits_become_floats():
+    check_integers("ids", np.zeros(2, np.uint32))
+    with refuses(TypeError, "ids must be an integer array that int64 can hold, got dtype uint64"):
+        check_integers("ids", np.zeros(2, np.uint64))

@@ -66,6 +66,9 @@ REFUSED = [
     ("llama", {"rope_parameters": {"rope_theta": 0}}, "rope_theta must be a number above 1, got 0"),
     ("llama", {"rope_parameters": {"rope_type": ["linear"]}}, r"rope_type must be one of .*, got \['linear'\]"),
     ("llama", {"rope_parameters": LLAMA3 | {"low_freq_factor": 4.0}}, "high_freq_factor must be greater than .* = 4.0"),
+    ("t5", {"dense_act_fn": "gelu"}, "dense_act_fn must be absent or 'relu', got 'gelu'"),
+    ("t5", {"scale_decoder_outputs": None}, "scale_decoder_outputs must be true, false or absent, got null"),
+    ("t5", {"is_gated_act": True}, "is_gated_act must be absent or False, got True"),
     ("gpt_neox", {"head_dim": 4}, "head_dim must be absent or 8, got 4"),
 ]  # fmt: skip
 
@@ -80,6 +83,13 @@ def test_gpt_neox_hears_the_share_of_turned_features_under_its_own_name():
     settings = settings_of("gpt_neox", rope_parameters=None, partial_rotary_factor=1.0, rotary_pct=0.5)
     theirs = transformers.GPTNeoXConfig.from_dict(settings).rope_parameters["partial_rotary_factor"]
     assert theirs * 8 == FAMILIES["gpt_neox"].config_from_hf(settings).positions.d_rotary == 4
+
+
+def test_the_activation_that_transformers_hears_goes_with_the_one_that_we_changed(tmp_path):
+    tiny_model("T5ForConditionalGeneration", tiny_config("t5")).save_pretrained(tmp_path)
+    loaded = load_folder(tmp_path)
+    save_folder(tmp_path, replace(loaded, config=replace(loaded.config, activation="silu")))
+    assert transformers.AutoConfig.from_pretrained(tmp_path).dense_act_fn == "silu"
 
 
 def test_old_and_second_keys_do_not_outlive_a_change_of_the_configuration(tmp_path):

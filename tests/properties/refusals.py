@@ -48,6 +48,13 @@ def _wrong_shapes(call):
             # A table of embeddings may have any number of rows, but its width is given by x or the other tables.
             if key != "weight" or "x" in leaves:
                 yield ValueError, ["must", "got"], call.with_leaves(leaves | {name: wider})
+            # A configuration says how many rows there are, and to be None is no shape at all.
+            for axis in range(x.ndim) if "config" in call.settings else ():
+                one = (slice(None),) * axis + (slice(1),)
+                for bad in (np.concatenate([x, x[one]], axis=axis), *([x[one]] if x.shape[axis] > 1 else [])):
+                    yield ValueError, ["must", "got"], call.with_leaves(leaves | {name: bad})
+            if len(call.inputs()) > 1:  # or there is no library
+                yield TypeError, [key, "must", "got"], call.with_leaves(leaves | {name: None})
 
 
 def _wrong_ids(call):
@@ -57,6 +64,8 @@ def _wrong_ids(call):
         first = np.zeros(x.shape, bool)
         first[(0,) * x.ndim] = True
         floating = replace(call, arrays=call.arrays | {name: x.astype(np.float64)})
+        unsigned = replace(call, arrays=call.arrays | {name: np.where(x < 0, 0, x).astype(np.uint64)})
+        yield TypeError, ["integer", "int64", "uint64"], unsigned
         yield TypeError, [name.removeprefix("token_").removeprefix("segment_"), "integer", "float64"], floating
         for bad in (-1, 10**6):
             beyond = replace(call, arrays=call.arrays | {name: np.where(first, bad, x)})

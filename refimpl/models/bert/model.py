@@ -5,10 +5,10 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     scope,
@@ -192,10 +192,21 @@ def _of_blocks(dparams, config):
     return total
 
 
+def _embedding_shapes(config):
+    width = config.d_embed or config.d_model
+    tables = ((config.vocab_size, width), (config.n_position, width), (width,), (width,))
+    segments = ((config.n_segment, width),) if config.n_segment else ()
+    projection = ((config.d_model, width), (config.d_model,)) if config.d_embed else ()
+    return {
+        **dict(zip(EMBEDDING_KEYS, tables, strict=True)),
+        **dict(zip(SEGMENT_KEYS, segments, strict=False)),
+        **dict(zip(PROJECTION_KEYS, projection, strict=False)),
+    }
+
+
 def _check(token_ids, segment_ids, params, config):
     check_setting("config", config, isinstance(config, BertConfig), "a BertConfig")
-    segments = SEGMENT_KEYS if config.n_segment else ()
-    check_params(params, [*EMBEDDING_KEYS, *segments, *(PROJECTION_KEYS if config.d_embed else ())])
+    check_shapes(params, _embedding_shapes(config))
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     if config.n_segment:

@@ -5,10 +5,10 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     pick,
@@ -65,10 +65,11 @@ def clip_image(images, params, *, config):
     xp = array_namespace(images, params)
     check_setting("config", config, isinstance(config, ClipConfig), "a ClipConfig")
     check_scopes(params, PARTS)
-    check_params(pick(params, *KEYS), KEYS)
+    d, side = config.image.d_model, config.patch_size
+    shapes = ((d,), (d, config.n_channel, side, side), (config.n_patch + 1, d), (config.d_shared, d))
+    check_shapes(pick(params, *KEYS), dict(zip(KEYS, shapes, strict=True)))
     check_floating(images=images, params=params)
     check_shape("images", images, (None, config.n_channel, config.image_size, config.image_size))
-    check_shape("class", params["class"], (config.image.d_model,))
     cut, patch_pullback = patches(images, scope(params, "patch."))
     first = params["class"] + xp.zeros_like(cut[:, :1])
     placed, position_pullback = learned_positions(xp.concatenate([first, cut], axis=1), scope(params, "position."))

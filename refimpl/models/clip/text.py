@@ -5,9 +5,9 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
+    check_shapes,
     check_tokens,
     keyed_as,
     merge,
@@ -65,7 +65,8 @@ def clip_text(token_ids, params, *, config, mask=None):
     xp = array_namespace(token_ids, params, mask)
     check_setting("config", config, isinstance(config, ClipConfig), "a ClipConfig")
     check_scopes(params, PARTS)
-    check_params(pick(params, *KEYS), KEYS)
+    sizes = (config.vocab_size, config.n_position, config.d_shared)
+    check_shapes(pick(params, *KEYS), {key: (n, config.text.d_model) for key, n in zip(KEYS, sizes, strict=True)})
     check_floating(params=params)
     check_tokens("token_ids", token_ids, config.vocab_size, mask=mask)
     n_batch, n_seq = token_ids.shape

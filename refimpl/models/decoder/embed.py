@@ -1,7 +1,16 @@
 """Embeddings of tokens, normalised where the model says so (as in Bloom)."""
 
-from refimpl.arrays import add_prefix, array_namespace, check_params, keyed_as, merge, scope
+from refimpl.arrays import (
+    add_prefix,
+    array_namespace,
+    check_setting,
+    check_shapes,
+    keyed_as,
+    merge,
+    scope,
+)
 from refimpl.layers.embedding import embedding
+from refimpl.models.decoder.config import DecoderConfig
 
 
 def embed(token_ids, params, *, config):
@@ -37,10 +46,11 @@ def embed(token_ids, params, *, config):
     Le Scao et al. (2022), "BLOOM", arXiv:2211.05100, section 3.2.1 (the norm, for stability).
     """
     array_namespace(token_ids, params)
-    norm_keys = [f"norm.{key}" for key in config.norm.shapes(config.d_model)] if config.embedding_norm else []
-    check_params(params, ["token.weight", *norm_keys])
+    check_setting("config", config, isinstance(config, DecoderConfig), "a DecoderConfig")
+    norm_shapes = add_prefix("norm.", config.norm.shapes(config.d_model)) if config.embedding_norm else {}
+    check_shapes(params, {"token.weight": (config.vocab_size, config.d_model), **norm_shapes})
     tokens, token_pullback = embedding(token_ids, scope(params, "token."))
-    y, norm_pullback = config.norm(tokens, scope(params, "norm.")) if norm_keys else (tokens, _no_norm)
+    y, norm_pullback = config.norm(tokens, scope(params, "norm.")) if norm_shapes else (tokens, _no_norm)
 
     def pullback(dy):
         dtokens, dnorm = norm_pullback(dy)

@@ -1,8 +1,14 @@
 """Language modelling with a decoder-only model: how likely every token is to come next."""
 
-from refimpl.arrays import array_namespace, check_gradients, check_params, keyed_as
+from refimpl.arrays import (
+    array_namespace,
+    check_gradients,
+    check_setting,
+    check_shapes,
+    keyed_as,
+)
 from refimpl.layers.linear import linear
-from refimpl.models.decoder.config import decoder_shapes
+from refimpl.models.decoder.config import DecoderConfig, decoder_shapes
 from refimpl.models.decoder.model import decoder
 
 TOKENS = "embeddings.token.weight"
@@ -42,7 +48,8 @@ def decoder_lm(token_ids, params, *, config, mask=None, position_ids=None):
     Press, Wolf (2017), "Using the Output Embedding to Improve Language Models", arXiv:1608.05859 (the tied head).
     """
     array_namespace(token_ids, params, mask, position_ids)
-    check_params(params, decoder_shapes(config))
+    check_setting("config", config, isinstance(config, DecoderConfig), "a DecoderConfig")
+    check_shapes(params, decoder_shapes(config))
     backbone = {key: value for key, value in params.items() if key != HEAD}
     states, decoder_pullback = decoder(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
     logits, head_pullback = linear(states[config.n_layer], {"weight": params[TOKENS if config.tied else HEAD]})

@@ -6,9 +6,9 @@ from refimpl.arrays import (
     check_boolean,
     check_floating,
     check_gradients,
-    check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     scope,
@@ -18,7 +18,7 @@ from refimpl.attention.sparse.band import band_mask
 from refimpl.blocks.causal_block import causal_block
 from refimpl.blocks.encoder import add_gradients
 from refimpl.models.decoder.attend import Attend
-from refimpl.models.decoder.config import DecoderConfig
+from refimpl.models.decoder.config import DecoderConfig, decoder_shapes
 from refimpl.models.decoder.embed import embed
 
 BACKBONE = ("embeddings.", "layers.", "norm.")
@@ -62,9 +62,9 @@ def decoder(token_ids, params, *, config, mask=None, position_ids=None):
     Touvron et al. (2023), "LLaMA", arXiv:2302.13971, section 2.2.
     """
     array_namespace(token_ids, params, mask, position_ids)
-    check_scopes(params, BACKBONE)
-    check_floating(params=params)
     check_setting("config", config, isinstance(config, DecoderConfig), "a DecoderConfig")
+    check_shapes(params, {key: shape for key, shape in decoder_shapes(config).items() if key.startswith(BACKBONE)})
+    check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     seen = _who_sees_whom(token_ids, mask, config.window)
     attend = Attend({**config.attention_settings(), "mask": seen, "positions": position_ids})

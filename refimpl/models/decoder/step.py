@@ -1,6 +1,6 @@
 """Decoding step by step: new tokens go through the model, and the past comes from a cache."""
 
-from refimpl.arrays import array_namespace, check_params, check_setting, check_shape, scope
+from refimpl.arrays import array_namespace, check_setting, check_shape, check_shapes, scope
 from refimpl.attention.cache.key_value import empty_cache
 from refimpl.attention.cache.rows import newest
 from refimpl.blocks.causal_block import causal_block
@@ -79,7 +79,7 @@ def decoder_read(token_ids, params, past, *, config, mask=None, position_ids=Non
         If the ids are not integers or the mask is not boolean.
     """
     array_namespace(token_ids, params, mask, position_ids)
-    check_params(params, decoder_shapes(config))
+    check_shapes(params, decoder_shapes(config))
     check_shape("token_ids", token_ids, (None, None))
     remembered = _nothing_yet(token_ids, params, config) if past is None else past
     n_layer = config.n_layer

@@ -7,9 +7,9 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_ids,
-    check_params,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     scope,
@@ -58,7 +58,7 @@ def embedded_tokens(token_ids, params, *, config, position_ids=None):
     """
     xp = array_namespace(token_ids, params, position_ids)
     check_setting("config", config, isinstance(config, EncoderDecoderConfig), "an EncoderDecoderConfig")
-    check_params(params, _keys(config))
+    check_shapes(params, _shapes(config))
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     check_ids("token_ids", token_ids, config.vocab_size)
@@ -83,14 +83,18 @@ def embedded_tokens(token_ids, params, *, config, position_ids=None):
     return y, pullback
 
 
-def _keys(config):
-    learned = ["position.weight"] if config.positions == "learned" else []
-    normed = ["embedding_norm.weight", "embedding_norm.bias"] if config.embedding_norm else []
-    return ["token.weight", *learned, *normed]
+def _shapes(config):
+    d = config.d_model
+    learned = {"position.weight": (config.n_position + config.position_offset, d)}
+    normed = {"embedding_norm.weight": (d,), "embedding_norm.bias": (d,)}
+    return {
+        "token.weight": (config.vocab_size, d),
+        **(learned if config.positions == "learned" else {}),
+        **(normed if config.embedding_norm else {}),
+    }
 
 
 def _learned(x, params, position_ids, config):
-    check_shape("position.weight", params["weight"], (config.n_position + config.position_offset, None))
     positions, position_pullback = embedding(position_ids + config.position_offset, params)
 
     def pullback(dy):

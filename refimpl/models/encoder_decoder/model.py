@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     check_tokens,
     keyed_as,
     merge,
@@ -66,8 +67,8 @@ def encoder_decoder(source_ids, target_ids, params, *, config, mask=None, target
     array_namespace(source_ids, target_ids, params, mask, target_mask)
     check_config(params, config)
     check_scopes(params, (TABLE, *HALVES))
-    check_shape("target_ids", target_ids, (source_ids.shape[0], None))
     check_tokens("source_ids", source_ids, config.vocab_size, mask=mask)
+    check_shape("target_ids", target_ids, (source_ids.shape[0], None))
     check_tokens("target_ids", target_ids, config.vocab_size, target_mask=target_mask)
     readable = None if mask is None else padding_mask(mask)
     earlier = causal_mask(target_ids.shape[1], target_ids.shape[1], like=target_ids)
@@ -151,7 +152,7 @@ def check_config(params, config):
     """
     check_setting("config", config, isinstance(config, EncoderDecoderConfig), "an EncoderDecoderConfig")
     check_scopes(params, (TABLE, *HALVES, "head."))
-    check_params(pick(params, TABLE), [TABLE])
+    check_shapes(pick(params, TABLE), {TABLE: (config.vocab_size, config.d_model)})
     check_floating(params=params)
     for half in HALVES:
         keys = [f"{half}norm.weight", f"{half}norm.bias"] if config.final_norm else []

@@ -5,10 +5,10 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     check_tokens,
     keyed_as,
     merge,
@@ -26,9 +26,9 @@ from refimpl.layers.linear import linear
 from refimpl.models.flamingo.config import FlamingoConfig
 from refimpl.positions.learned import learned_positions
 
-SCOPES = ("resampler.", "token.", "position.", "gated.", "layers.", "norm.")
+SCOPES = ("resampler.", "token.", "position.", "norm.")
 LATENTS = "resampler.latents"
-TABLES = ("token.weight", "position.weight", LATENTS)
+TABLES = ("token.weight", "position.weight", LATENTS, "resampler.times.weight")
 
 
 def flamingo(features, token_ids, params, *, config):
@@ -163,12 +163,16 @@ def _blocks(x, shown, params, config, looks):
 def _check(features, token_ids, params, config):
     xp = array_namespace(token_ids)
     check_setting("config", config, isinstance(config, FlamingoConfig), "a FlamingoConfig")
-    check_scopes(params, SCOPES)
-    check_params(pick(params, *TABLES), TABLES)
+    blocks = [f"layers.{i}." for i in range(config.n_layer)]
+    gated = [f"gated.{i}." for i in range(0, config.n_layer, config.every)]
+    check_scopes(params, (*SCOPES, *blocks, *gated))
+    d = config.d_model
+    d_visual = config.d_visual
+    tables = ((config.vocab_size, d), (config.n_position, d), (config.n_latent, d_visual), (config.n_time, d_visual))
+    check_shapes(pick(params, *TABLES), dict(zip(TABLES, tables, strict=True)))
     check_floating(features=features, params=params)
     check_tokens("token_ids", token_ids, config.vocab_size)
     check_shape("features", features, (token_ids.shape[0], None, None, None, config.d_visual))
-    check_shape(LATENTS, params[LATENTS], (config.n_latent, config.d_visual))
     if 0 not in token_ids.shape:
         n_shown = int(xp.max(xp.sum((token_ids == config.image_id).astype(xp.int64), axis=1), axis=0))
         n_image = features.shape[1]

@@ -3,9 +3,9 @@
 from refimpl.arrays import (
     add_prefix,
     array_namespace,
-    check_params,
     check_scopes,
     check_setting,
+    check_shapes,
     keyed_as,
     scatter_add,
 )
@@ -47,7 +47,7 @@ def gpt_lm(token_ids, params, *, config, mask=None, position_ids=None):
     "Using the Output Embedding to Improve Language Models", arXiv:1608.05859.
     """
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
-    backbone = _backbone(params, [] if config.tied else [HEAD])
+    backbone = _backbone(params, {} if config.tied else {HEAD: (config.vocab_size, config.d_model)})
     states, gpt_pullback = gpt(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
     y, head_pullback = linear(states[-1], {"weight": params[TOKEN_TABLE if config.tied else HEAD]})
 
@@ -95,7 +95,8 @@ def gpt_for_sequence_classification(token_ids, params, *, config, mask=None, pos
     Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training", eq. 3.
     """
     xp = array_namespace(token_ids, params, mask, position_ids)
-    backbone = _backbone(params, [CLASSIFIER])
+    check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
+    backbone = _backbone(params, {CLASSIFIER: (config.n_label, config.d_model)})
     states, gpt_pullback = gpt(token_ids, backbone, config=config, mask=mask, position_ids=position_ids)
     n_batch, n_seq, d_model = states[-1].shape
     chosen = xp.arange(n_batch) * n_seq + last_tokens(token_ids, mask=mask)
@@ -133,8 +134,8 @@ def last_tokens(token_ids, *, mask=None):
     return xp.max(places if mask is None else xp.where(mask, places, 0), axis=1)
 
 
-def _backbone(params, head_keys):
-    check_scopes(params, (*BACKBONE, *head_keys))
+def _backbone(params, head_shapes):
+    check_scopes(params, (*BACKBONE, *head_shapes))
     backbone = {key: value for key, value in params.items() if key.startswith(BACKBONE)}
-    check_params({key: value for key, value in params.items() if key not in backbone}, head_keys)
+    check_shapes({key: value for key, value in params.items() if key not in backbone}, head_shapes)
     return backbone

@@ -13,6 +13,7 @@ from refimpl.arrays import (
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     pick,
@@ -63,6 +64,8 @@ def gpt_embeddings(token_ids, params, *, position_ids):
     check_params(params, EMBEDDING_KEYS)
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
+    check_shape("token.weight", params["token.weight"], (None, None))
+    check_shape("position.weight", params["position.weight"], (None, params["token.weight"].shape[1]))
     check_shape("position_ids", position_ids, token_ids.shape)
     check_ids("position_ids", position_ids, params["position.weight"].shape[0])
     tokens, token_pullback = embedding(token_ids, scope(params, "token."))
@@ -122,6 +125,7 @@ def gpt(token_ids, params, *, config, mask=None, position_ids=None):
     check_scopes(params, BACKBONE)
     check_floating(params=params)
     check_text(token_ids, mask)
+    check_tables(params, config)
     places = text_positions(token_ids, mask=mask) if position_ids is None else position_ids
     block, seen = _blocks(config, token_ids, mask)
 
@@ -190,6 +194,25 @@ def check_text(token_ids, mask):
     if mask is not None:
         check_boolean(mask=mask)
         check_shape("mask", mask, token_ids.shape)
+
+
+def check_tables(params, config):
+    """Require the two tables of embeddings, as large as the configuration says.
+
+    Parameters
+    ----------
+    params : dict of array
+        As for `gpt`.
+    config : GptConfig
+        The model's sizes and settings.
+
+    Raises
+    ------
+    ValueError
+        If one is missing, or of another shape.
+    """
+    sizes = dict(zip(EMBEDDING_KEYS, (config.vocab_size, config.n_position), strict=True))
+    check_shapes(pick(params, *EMBEDDING_KEYS), {key: (size, config.d_model) for key, size in sizes.items()})
 
 
 def _blocks(config, token_ids, mask):

@@ -8,7 +8,7 @@ from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.heads import HEAD, TOKEN_TABLE
-from refimpl.models.gpt.model import BACKBONE, EMBEDDING_KEYS, gpt_embeddings
+from refimpl.models.gpt.model import BACKBONE, EMBEDDING_KEYS, check_tables, gpt_embeddings
 
 
 def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
@@ -79,6 +79,7 @@ def gpt_read(token_ids, params, past, *, config, mask=None, position_ids=None):
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
     check_scopes(params, BACKBONE if config.tied else (*BACKBONE, HEAD))
     check_shape("token_ids", token_ids, (None, None))
+    check_tables(params, config)
     remembered = _empty(token_ids, params, config) if past is None else past
     n_layer = config.n_layer
     check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")

@@ -5,9 +5,9 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_ids,
-    check_params,
     check_setting,
     check_shape,
+    check_shapes,
     keyed_as,
     merge,
     scope,
@@ -57,7 +57,9 @@ def longformer_embeddings(token_ids, segment_ids, params, *, config):
     """
     xp = array_namespace(token_ids, segment_ids, params)
     check_setting("config", config, isinstance(config, LongformerConfig), "a LongformerConfig")
-    check_params(params, KEYS)
+    d = config.d_model
+    sizes = (config.vocab_size, config.n_segment, config.n_position)
+    check_shapes(params, dict(zip(KEYS, (*((size, d) for size in sizes), (d,), (d,)), strict=True)))
     check_floating(params=params)
     check_shape("token_ids", token_ids, (None, None))
     check_shape("segment_ids", segment_ids, token_ids.shape)

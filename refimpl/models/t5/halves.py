@@ -5,10 +5,10 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     check_tokens,
     keyed_as,
     merge,
@@ -180,6 +180,7 @@ def _bias(token_ids, params, config, *, bidirectional):
 def _check(token_ids, params, config, mask):
     check_setting("config", config, isinstance(config, T5Config), "a T5Config")
     check_scopes(params, PARTS)
-    check_params({key: params[key] for key in params if not key.startswith(PARTS[2:])}, (TABLE, DISTANCES))
+    shapes = {TABLE: (config.vocab_size, config.d_model), DISTANCES: (config.n_bucket, config.n_head)}
+    check_shapes({key: params[key] for key in params if not key.startswith(PARTS[2:])}, shapes)
     check_floating(params=params)
     check_tokens("token_ids", token_ids, config.vocab_size, mask=mask)

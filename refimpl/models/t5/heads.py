@@ -2,7 +2,7 @@
 
 import math
 
-from refimpl.arrays import add_prefix, array_namespace, keyed_as
+from refimpl.arrays import add_prefix, array_namespace, check_shapes, keyed_as, pick
 from refimpl.layers.linear import linear
 from refimpl.models.t5.halves import TABLE
 from refimpl.models.t5.model import check_config, t5
@@ -48,6 +48,7 @@ def t5_lm(source_ids, target_ids, params, *, config, mask=None, target_mask=None
     array_namespace(source_ids, target_ids, params, mask, target_mask)
     check_config(params, config)
     is_tied = HEAD not in params
+    check_shapes(pick(params, HEAD), {} if is_tied else {HEAD: (config.vocab_size, config.d_model)})
     backbone = {key: value for key, value in params.items() if key != HEAD}
     states, t5_pullback = t5(source_ids, target_ids, backbone, config=config, mask=mask, target_mask=target_mask)
     scale = logit_scale(config)

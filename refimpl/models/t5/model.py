@@ -5,10 +5,10 @@ from refimpl.arrays import (
     array_namespace,
     check_floating,
     check_gradients,
-    check_params,
     check_scopes,
     check_setting,
     check_shape,
+    check_shapes,
     check_tokens,
     keyed_as,
     merge,
@@ -62,8 +62,8 @@ def t5(source_ids, target_ids, params, *, config, mask=None, target_mask=None):
     array_namespace(source_ids, target_ids, params, mask, target_mask)
     check_config(params, config)
     check_scopes(params, (TABLE, *HALVES))
-    check_shape("target_ids", target_ids, (source_ids.shape[0], None))
     check_tokens("source_ids", source_ids, config.vocab_size, mask=mask)
+    check_shape("target_ids", target_ids, (source_ids.shape[0], None))
     check_tokens("target_ids", target_ids, config.vocab_size, target_mask=target_mask)
     read, encoder_pullback = t5_encoder(source_ids, half_params(params, "encoder."), config=config, mask=mask)
     written, decoder_pullback = t5_decoder(
@@ -120,5 +120,5 @@ def check_config(params, config):
     """
     check_setting("config", config, isinstance(config, T5Config), "a T5Config")
     check_scopes(params, (TABLE, *HALVES, "head."))
-    check_params(pick(params, TABLE), [TABLE])
+    check_shapes(pick(params, TABLE), {TABLE: (config.vocab_size, config.d_model)})
     check_floating(params=params)

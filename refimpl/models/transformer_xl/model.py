@@ -77,6 +77,8 @@ def transformer_xl(token_ids, memory, params, *, config, mask=None):
         token_ids, scope(params, "embedding."), cutoffs=config.table_cutoffs
     )
     scale = math.sqrt(config.d_model)
+    n_row = sum(table.shape[0] for key, table in params.items() if key.startswith("embedding.tables."))
+    check_setting("rows of embedding.tables", n_row, n_row == config.vocab_size, f"vocab_size = {config.vocab_size}")
     embedded = looked_up * scale
     states, stack_pullback = relative_stack(
         embedded,

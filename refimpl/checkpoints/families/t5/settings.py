@@ -22,6 +22,8 @@ FURTHER = {
     "relative_attention_max_distance": "max_distance",
 }
 DEFAULTS = {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128, "decoder_start_token_id": 0}
+SCALED = "scale_decoder_outputs"
+PROJ = "feed_forward_proj"
 GATES = {"relu": "gated-relu", "gelu_tanh": "gated-gelu", "silu": "gated-silu"}
 PLAIN = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
 # The only values that describe the model we have; None stands for an absent key.
@@ -30,7 +32,7 @@ ACCEPTED = {
     "is_encoder_decoder": (None, True),
     "is_decoder": (None, False),
     "tie_word_embeddings": (None, True, False),
-    "scale_decoder_outputs": (None, True, False),
+    SCALED: (None, True, False),
     "quantization_config": (None,),
 }
 
@@ -65,15 +67,19 @@ def t5_config_from_hf(settings):
     faults = not_accepted(settings, ACCEPTED) + not_sizes(settings, SIZES, largest=LARGEST)
     faults += not_sizes(given, FURTHER, largest=LARGEST)
     faults += not_numbers(given, {"layer_norm_epsilon": (0, 1)})
-    faults += not_choices(given, {"feed_forward_proj": entry.activations})
+    if settings.get(SCALED, True) is None:  # to `transformers` that is false, but absent it is not
+        faults.append(f"{SCALED} must be true, false or absent, got null")
+    faults += not_choices(given, {PROJ: entry.activations})
+    # `transformers` hears these two, and what they are made of only where they are absent.
+    faults = faults or not_accepted(given, {key: (None, value) for key, value in _feed(given[PROJ]).items()})
     # The relations between sizes can be judged only when every size is one.
     raise_faults("config.json does not describe a model that refimpl has", faults or _not_related(given))
     return T5Config(
         **{ours: given[theirs] for theirs, ours in {**SIZES, **FURTHER}.items()},
         norm_eps=float(given["layer_norm_epsilon"]),
-        activation=entry.activations[given["feed_forward_proj"]],
-        gated=given["feed_forward_proj"].startswith("gated-"),
-        scale_logits=given.get("scale_decoder_outputs", given["tie_word_embeddings"]),
+        activation=entry.activations[given[PROJ]],
+        gated=given[PROJ].startswith("gated-"),
+        scale_logits=given.get(SCALED, given["tie_word_embeddings"]),
         pad_id=given["pad_token_id"],
         start_id=given["decoder_start_token_id"],
     )
@@ -108,12 +114,18 @@ def t5_config_to_hf(config, groups):
         "model_type": "t5",
         "is_encoder_decoder": True,
         "layer_norm_epsilon": config.norm_eps,
-        "feed_forward_proj": names[config.activation],
+        PROJ: names[config.activation],
+        **_feed(names[config.activation]),
         "tie_word_embeddings": config.scale_logits,
-        "scale_decoder_outputs": config.scale_logits,
+        SCALED: config.scale_logits,
         "pad_token_id": config.pad_id,
         "decoder_start_token_id": config.start_id,
     }
+
+
+def _feed(said):
+    gated = said.startswith("gated-")
+    return {"is_gated_act": gated, "dense_act_fn": "gelu_new" if said == "gated-gelu" else said.removeprefix("gated-")}
 
 
 def _not_related(given):
