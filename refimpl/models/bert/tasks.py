@@ -252,7 +252,7 @@ def bert_for_question_answering(token_ids, segment_ids, params, *, config, mask=
     scores, qa_pullback = linear(states[-1], scope(params, "qa."))  # (n_batch, n_seq, 2)
 
     def pullback(dy):
-        check_gradients(dy, (scores[..., 0], scores[..., 1]))
+        check_gradients(dy, (scores[..., 0],) * 2)
         dstart, dend = dy
         dlast, dqa = qa_pullback(xp.stack([dstart, dend], axis=-1))
         (dbackbone,) = bert_pullback((*[None] * config.n_layer, dlast))
