@@ -111,7 +111,7 @@ def open_weights(folder, *, max_bytes=MAX_BYTES):
     raise refusal(folder / WEIGHTS, "a file", "nothing there")
 
 
-def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
+def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES, beside=None):
     """Save a model so that `load_folder` and `transformers` load it; a failure leaves what was there before.
 
     Parameters
@@ -122,6 +122,8 @@ def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
         The model.
     max_shard_bytes : int
         Most bytes of weights in one file, unless one tensor alone is larger.
+    beside : dict of (str, callable), optional
+        More files that come and go with the weights, such as a tokenizer: by name ``write(path)``.
 
     Raises
     ------
@@ -139,7 +141,9 @@ def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
     tensors = family.names.to_hf(params, config, said)
     files, index = split_shards(storable(tensors, path=folder / WEIGHTS), max_shard_bytes)
     settings = _settings(checkpoint, family, tensors)
-    names = [*files, *([INDEX] if index else []), SETTINGS]
+    beside = beside or {}
+    names = [*files, *([INDEX] if index else []), SETTINGS, *beside]
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         stale = stale_files(folder, names)
@@ -148,9 +152,14 @@ def save_folder(folder, checkpoint, *, max_shard_bytes=MAX_SHARD_BYTES):
                 save_file(shard, path, {"format": "pt"})
             if index:
                 write_config(paths[len(files)], index)
-            write_config(paths[-1], settings)
+            write_config(paths[names.index(SETTINGS)], settings)
+            for name, write in beside.items():
+                write(paths[names.index(name)])
     except OSError as error:
         raise refusal(folder, "a folder that can be written", error.strerror or str(error)) from error
+    finally:
+        if is_new and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _said(settings):

@@ -10,15 +10,19 @@ TOKENIZER = "tokenizer.json"
 BYTE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 MOST_BYTES = 2**26
 END = "<|endoftext|>"
+BART_SPECIAL = ("<s>", "</s>", "<pad>", "<unk>", "<mask>")
+PIECES = ("*.spm", "spiece.model", "sentencepiece.*", "tokenizer.model")
 
 
-def load_tokenizer(folder):
+def load_tokenizer(folder, *, ends=()):
     """Load the tokenizer that lies beside a checkpoint.
 
     Parameters
     ----------
     folder : str or os.PathLike
         A folder with tokenizer.json, or with vocab.json and merges.txt (encoder.json and vocab.bpe).
+    ends : (str, str), optional
+        The tokens put before and behind a text, as Bart does, which a vocabulary with merges does not say.
 
     Returns
     -------
@@ -37,12 +41,16 @@ def load_tokenizer(folder):
         return _read(folder / TOKENIZER)
     for vocabulary, merges in BYTE_PAIRS:
         if (folder / vocabulary).is_file() and (folder / merges).is_file():
-            return byte_pair_tokenizer(folder / vocabulary, folder / merges)
+            return byte_pair_tokenizer(folder / vocabulary, folder / merges, ends=ends)
+    pieces = sorted(path.name for pattern in PIECES for path in folder.glob(pattern))
+    if pieces:
+        got = f"only the sentencepiece files {', '.join(pieces)}, which are not read here"
+        raise refusal(folder, f"a tokenizer in {TOKENIZER} (of the package tokenizers)", got)
     names = ", ".join([TOKENIZER, *(f"{vocabulary} with {merges}" for vocabulary, merges in BYTE_PAIRS)])
     raise refusal(folder, f"a tokenizer: {names}", "none")
 
 
-def byte_pair_tokenizer(vocabulary, merges):
+def byte_pair_tokenizer(vocabulary, merges, *, ends=()):
     """Make the tokenizer of GPT-2: pairs of bytes, merged in the order in which they were learned.
 
     Parameters
@@ -51,6 +59,8 @@ def byte_pair_tokenizer(vocabulary, merges):
         A JSON object from tokens to ids.
     merges : str or os.PathLike
         Pairs of tokens, one a line, the most frequent first.
+    ends : (str, str), optional
+        Tokens of the vocabulary, put before and behind every text.
 
     Returns
     -------
@@ -67,7 +77,7 @@ def byte_pair_tokenizer(vocabulary, merges):
     Sennrich, Haddow, Birch (2015), "Neural machine translation of rare words with subword units", arXiv:1508.07909;
     on bytes: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.2.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
     for path in (vocabulary, merges):
         _check_size(Path(path))
@@ -79,6 +89,13 @@ def byte_pair_tokenizer(vocabulary, merges):
     tokenizer.decoder = decoders.ByteLevel()
     if tokenizer.token_to_id(END) is not None:
         tokenizer.add_special_tokens([END])
+    if ends:
+        ids = [tokenizer.token_to_id(token) for token in ends]
+        if None in ids:
+            raise refusal(Path(vocabulary), f"the tokens {' and '.join(ends)}", "a vocabulary without")
+        tokenizer.add_special_tokens([token for token in BART_SPECIAL if tokenizer.token_to_id(token) is not None])
+        first, last = zip(ends, ids, strict=True)
+        tokenizer.post_processor = processors.RobertaProcessing(last, first, add_prefix_space=False)
     return tokenizer
 
 

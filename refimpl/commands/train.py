@@ -1,23 +1,27 @@
 """Train a small GPT-2, show how it goes, and keep what it has become."""
 
 import csv
-import json
 import math
+import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
 from refimpl.arrays import asarray
+from refimpl.checkpoints.config import write_config
 from refimpl.checkpoints.errors import CheckpointError, refusal
 from refimpl.checkpoints.folder import Checkpoint, save_folder
+from refimpl.checkpoints.generation_settings import GENERATION
 from refimpl.checkpoints.tokenizer import END, TOKENIZER
 from refimpl.commands.corpus import read_corpus
 from refimpl.commands.generate import run as write
+from refimpl.commands.options import Interrupted
 from refimpl.commands.small_gpt import Plan, held_out_loss, split, training
 from refimpl.commands.vocabulary import tokenizer_for
 from refimpl.models.gpt.config import GptConfig
+
+PLOT = "loss.png"
 
 
 def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_name, out):
@@ -42,7 +46,12 @@ def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_na
     backend_name : str
         Where it is computed.
     out : file
-        Where the report goes.
+        Where the sample goes; the report goes to the standard error.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C, when the steps that were taken are saved.
     """
     check_writable(output)
     corpus = read_corpus(text)
@@ -50,19 +59,24 @@ def run(output, text, *, kind, vocab_size, sizes, settings, n_sample, backend_na
     plan = plan_of(tokenizer, sizes, settings)
     trained_on, held_out = split(asarray(np.array(tokenizer.encode(corpus).ids), backend_name=backend_name))
     print(f"{len(corpus)} characters, {trained_on.shape[0]} tokens to train on, {held_out.shape[0]} held out, "
-          f"{plan.config.vocab_size} in the vocabulary", file=out)  # fmt: skip
+          f"{plan.config.vocab_size} in the vocabulary", file=sys.stderr)  # fmt: skip
     start = time.perf_counter()
     losses, params = _watched(plan, trained_on)
     seconds = time.perf_counter() - start
-    final = held_out_loss(plan, params, held_out)
-    print(f"{plan.n_step} steps in {seconds:.0f} s; loss {losses[0]:.4f} at first, {_smooth(losses)[-1]:.4f} at last, "
+    is_interrupted = len(losses) < plan.n_step
+    try:
+        final = held_out_loss(plan, params, held_out)
+    except KeyboardInterrupt:
+        final, is_interrupted = math.nan, True
+    print(f"{len(losses)} steps in {seconds:.0f} s; loss {losses[0]:.4f} at first, {_smooth(losses)[-1]:.4f} at last, "
           f"{final:.4f} on text that was held out (nats a token; guessing: {math.log(plan.config.vocab_size):.4f})",
-          file=out)  # fmt: skip
-    for path in save(output, plan, params, tokenizer, losses, final):
-        print(path, file=out)
+          file=sys.stderr)  # fmt: skip
+    save(output, plan, params, tokenizer, losses, final)
+    if is_interrupted:
+        raise Interrupted(f"interrupted after step {len(losses)} of {plan.n_step}; {output} holds what was reached")
+    print(output, file=sys.stderr)
     if n_sample and plan.n_seq > 1:
-        print(file=out)
-        write(output, [_opening(corpus, tokenizer, plan.n_seq)], method="sample", given={"temperature": 0.8},
+        write(output, [_opening(corpus, tokenizer, plan.n_seq)], method=None, given={"seed": plan.seed},
               max_new_tokens=n_sample, stop_strings=[], rules={}, use_cache=True, dtype=None,
               backend_name=backend_name, out=out)  # fmt: skip
 
@@ -113,7 +127,7 @@ def plan_of(tokenizer, sizes, settings):
 
 
 def save(output, plan, params, tokenizer, losses, final):
-    """Save the checkpoint, the tokenizer, the plan, the losses and their plot.
+    """Save the checkpoint, the tokenizer, the plan, the losses and their plot: all of them, or nothing.
 
     Parameters
     ----------
@@ -122,7 +136,7 @@ def save(output, plan, params, tokenizer, losses, final):
     plan : Plan
         How it was trained.
     params : dict of (str, array)
-        What came of it.
+        What came of it, after as many steps as there are losses.
     tokenizer : tokenizers.Tokenizer
         Its tokens.
     losses : list of float
@@ -130,23 +144,34 @@ def save(output, plan, params, tokenizer, losses, final):
     final : float
         On text that was held out.
 
-    Returns
-    -------
-    list of pathlib.Path
-        The folder and its plot.
+    Raises
+    ------
+    CheckpointError
+        If the folder cannot be written.
     """
-    output = Path(output)
     host = {key: x if isinstance(x, np.ndarray) else x.get() for key, x in params.items()}
-    save_folder(output, Checkpoint("gpt2", host, plan.config))
-    tokenizer.save(str(output / TOKENIZER))
     told = {key: value for key, value in vars(plan).items() if key != "config"}
-    told["held_out_loss"] = final if math.isfinite(final) else None
-    (output / "training.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-    with open(output / "losses.csv", "w", newline="", encoding="utf-8") as file:
+    told |= {"steps_taken": len(losses), "held_out_loss": final if math.isfinite(final) else None}
+    save_folder(output, Checkpoint("gpt2", host, plan.config), beside={
+        TOKENIZER: lambda path: tokenizer.save(str(path)),
+        GENERATION: lambda path: write_config(path, _habits(plan.config)),
+        "training.json": lambda path: write_config(path, told),
+        "losses.csv": lambda path: _table(path, losses),
+        PLOT: lambda path: plot(path, losses, final, math.log(plan.config.vocab_size)),
+    })  # fmt: skip
+
+
+def _habits(config):
+    """Say how such a model writes where nobody says otherwise."""
+    ends = {} if config.eos_id is None else {"bos_token_id": config.bos_id, "eos_token_id": config.eos_id}
+    return {"do_sample": True, "temperature": 0.8, "top_k": 0, **ends}
+
+
+def _table(path, losses):
+    with open(path, "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["step", "loss"])
         table.writerows(enumerate(losses, 1))
-    return [output, plot(output / "loss.png", losses, final, math.log(plan.config.vocab_size))]
 
 
 def plot(path, losses, final, guessing):
@@ -187,19 +212,25 @@ def plot(path, losses, final, guessing):
 
 
 def _watched(plan, token_ids):
-    """Train under a progress bar."""
+    """Train under a progress bar, until the last step or an interrupt."""
     from tqdm import tqdm
 
-    losses, params = [], None
-    with tqdm(training(plan, token_ids), total=plan.n_step, unit="step", disable=None) as bar:
-        for progress in bar:
-            losses.append(progress.loss)
-            if not math.isfinite(progress.loss):
-                raise CheckpointError(f"the loss must be finite, got {progress.loss} at step {len(losses)}; a smaller "
-                                      "--learning-rate may help")  # fmt: skip
-            params = progress.params
-            bar.set_postfix_str(f"loss {_smooth(losses[-100:])[-1]:.3f}", refresh=False)
-    return losses, params
+    losses, done = [], None
+    # A loss that leaves the numbers is one sentence, not warnings of every operation.
+    with tqdm(total=plan.n_step, unit="step", disable=None) as bar, np.errstate(all="ignore"):
+        try:
+            for progress in training(plan, token_ids):
+                if not math.isfinite(progress.loss):
+                    raise CheckpointError(f"the loss must be finite, got {progress.loss} at step {progress.step}; "
+                                          "a smaller --learning-rate may help")  # fmt: skip
+                losses.append(progress.loss)
+                done = progress
+                bar.set_postfix_str(f"loss {_smooth(losses[-100:])[-1]:.3f}", refresh=False)
+                bar.update()
+        except KeyboardInterrupt:
+            if done is None:
+                raise
+    return losses[: done.step], done.params
 
 
 def _opening(corpus, tokenizer, n_position):

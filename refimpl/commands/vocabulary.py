@@ -1,6 +1,7 @@
 """Vocabularies for a text of one's own: its characters, or byte pairs learned from it."""
 
 import re
+import sys
 
 from refimpl.checkpoints.tokenizer import END, gpt2_tokenizer
 
@@ -51,7 +52,7 @@ def byte_pairs(text, vocab_size):
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size, special_tokens=[END], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        show_progress=sys.stderr.isatty(),
     )  # fmt: skip
     tokenizer.train_from_iterator(re.split(r"(?<=\n)", text), trainer)
     return tokenizer

@@ -67,7 +67,7 @@ def beam_search(
     n_group : int, optional
         Diverse beam search: the beams are in so many groups, which search one after another.
     diversity_penalty : float, optional
-        What a token costs for every beam of an earlier group that has taken it in this step.
+        What a token costs for every beam of an earlier group that has taken it in this step, at most a million.
     n_return : int, optional
         How many texts of every prompt are returned.
 
@@ -92,7 +92,7 @@ def beam_search(
     # Beyond these bounds the power of a length leaves the numbers.
     length_penalty = number("length_penalty", length_penalty, at_least=-50.0, at_most=50.0)
     rules = Rules(n_beam // n_group, stop, stop.n_new(text.n_prompt), length_penalty, early_stopping,
-                  number("diversity_penalty", diversity_penalty, at_least=0.0))  # fmt: skip
+                  number("diversity_penalty", diversity_penalty, at_least=0.0, at_most=1e6))  # fmt: skip
     groups = [[Group((Beam(0.0, (), i),))] * n_group for i in range(token_ids.shape[0])]
     now, reader = text, reader_of(model)
     while True:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from refimpl.arrays import array_namespace, check_setting, integer, number, widen
 from refimpl.generation.forbidden import forbid, forbid_words, force
-from refimpl.generation.repetition import no_repeat_ngram, repetition_penalty
+from refimpl.generation.repetition import STRONGEST, WEAKEST, no_repeat_ngram, repetition_penalty
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Constraints:
         So many tokens come before the text may end.
     forced_first : int or None
         The first token that is written.
-    forced_last : int or None
-        The token that is written where the longest text would end.
+    forced_last : int, tuple of int or None
+        The token that is written where the longest text would end, or those of which one is.
     suppressed : tuple of int
         Tokens that may never come.
     suppressed_first : tuple of int
-        Tokens that may not come first.
+        Tokens that may not come first, or first after `forced_first`.
     more : tuple of callable
         Rules of your own: ``rule(logits, text) -> logits``.
 
@@ -49,13 +49,13 @@ class Constraints:
     bad_words: tuple = ()
     min_new_tokens: int = 0
     forced_first: int | None = None
-    forced_last: int | None = None
+    forced_last: int | tuple | None = None
     suppressed: tuple = ()
     suppressed_first: tuple = ()
     more: tuple = ()
 
     def __post_init__(self):
-        number("repetition_penalty", self.repetition_penalty, above=0.0)
+        number("repetition_penalty", self.repetition_penalty, at_least=WEAKEST, at_most=STRONGEST)
         integer("no_repeat_ngram", self.no_repeat_ngram, at_least=0)
         integer("min_new_tokens", self.min_new_tokens, at_least=0)
 
@@ -91,8 +91,9 @@ class Constraints:
         if self.forced_first is not None and is_first:
             logits = force(logits, [self.forced_first])
         if self.forced_last is not None and is_last:
-            logits = force(logits, [self.forced_last])
-        logits = forbid(logits, (*self.suppressed, *(self.suppressed_first if is_first else ())))
+            logits = force(logits, self.forced_last if isinstance(self.forced_last, tuple) else [self.forced_last])
+        is_free_first = text.n_new == (0 if self.forced_first is None else 1)
+        logits = forbid(logits, (*self.suppressed, *(self.suppressed_first if is_free_first else ())))
         for rule in self.more:
             logits = rule(logits, text)
         return logits

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from refimpl.arrays import array_namespace, integer, number
 from refimpl.layers.softmax import softmax
 
+COLDEST, HOTTEST = 2.0**-60, 2.0**100
 
 def temperature(logits, *, temperature):
     """Sharpen the distribution, or flatten it.
@@ -19,7 +20,7 @@ def temperature(logits, *, temperature):
     logits : array, shape (n_batch, vocab_size)
         Scores of the next token.
     temperature : float
-        Below 1 sharpens, above 1 flattens.
+        Below 1 sharpens, above 1 flattens.  0 is the limit: the largest score alone is left, or those that are equal.
 
     Returns
     -------
@@ -29,10 +30,20 @@ def temperature(logits, *, temperature):
     Raises
     ------
     ValueError
-        If it is not positive; the limit 0 is greedy search.
+        If it is negative.
+
+    Notes
+    -----
+    Below 2**-60 and above 2**100 quotients leave the numbers of float32, and the limit stands in for them: the largest
+    score, or all that are possible alike.  `transformers` refuses 0, and at 1e-300 draws from NaN.
     """
-    array_namespace(logits)
-    return logits / number("temperature", temperature, above=0.0)
+    xp = array_namespace(logits)
+    temperature = number("temperature", temperature, at_least=0.0)
+    if temperature < COLDEST:
+        return xp.where(logits == xp.max(logits, axis=-1, keepdims=True), logits, -math.inf)
+    if temperature > HOTTEST:
+        return xp.where(logits > -math.inf, xp.zeros_like(logits), -math.inf)
+    return logits / temperature
 
 
 def top_k(logits, *, k):
@@ -162,7 +173,7 @@ class Filters:
     min_p: float | None = None
 
     def __post_init__(self):
-        number("temperature", self.temperature, above=0.0)
+        number("temperature", self.temperature, at_least=0.0)
         if self.top_k is not None:
             integer("top_k", self.top_k, at_least=1)
         for name in ("top_p", "min_p"):

@@ -57,21 +57,25 @@ def reorder_layers(cache, rows):
 
 
 def rewind_layers(cache, n):
-    """Rewind a cache that is a tuple with one `KeyValueCache` per layer.
+    """Rewind a cache that is a tuple with one `KeyValueCache` per layer, or of tuples of them.
 
     Parameters
     ----------
-    cache : tuple of KeyValueCache
-        What the layers remember.
+    cache : tuple of (KeyValueCache or tuple)
+        What the layers remember; those of an encoder–decoder, of what they have written and of what they read, which
+        stays.
     n : int
         How many tokens are taken back.
 
     Returns
     -------
-    tuple of KeyValueCache
+    tuple of (KeyValueCache or tuple)
         As if these tokens had never come.
     """
-    return tuple(key_value.rewind(layer, n) for layer in cache)
+    return tuple(
+        (key_value.rewind(layer[0], n), *layer[1:]) if isinstance(layer, tuple) else key_value.rewind(layer, n)
+        for layer in cache
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import math
 
 from refimpl.arrays import array_namespace, check_shape, integer, number, scatter_add
 
+WEAKEST, STRONGEST = 1e-6, 1e6  # far beyond what says anything, and far from where products leave the numbers
 
 def repetition_penalty(logits, token_ids, *, penalty, mask=None):
     """Make tokens that have come before less probable, whatever the sign of their logits.
@@ -15,7 +16,8 @@ def repetition_penalty(logits, token_ids, *, penalty, mask=None):
     token_ids : array of int, shape (n_batch, n_seq)
         The text so far.
     penalty : float
-        By what positive logits are divided, and negative ones multiplied; 1 changes nothing.
+        By what positive logits are divided, and negative ones multiplied, from a millionth to a million; 1 changes
+        nothing.
     mask : array of bool, shape (n_batch, n_seq), optional
         False for padding, which has not come.
 
@@ -27,7 +29,7 @@ def repetition_penalty(logits, token_ids, *, penalty, mask=None):
     Raises
     ------
     ValueError
-        If the penalty is not positive.
+        If the penalty is out of range.
 
     Notes
     -----
@@ -39,7 +41,7 @@ def repetition_penalty(logits, token_ids, *, penalty, mask=None):
     more probable; `transformers` multiplies them, and so do we.
     """
     xp = array_namespace(logits, token_ids, mask)
-    penalty = number("penalty", penalty, above=0.0)
+    penalty = number("penalty", penalty, at_least=WEAKEST, at_most=STRONGEST)
     there = xp.ones(token_ids.shape, dtype=xp.bool_) if mask is None else mask
     has_come = marked(token_ids, there, logits.shape[-1])
     return xp.where(has_come, xp.where(logits < 0.0, logits * penalty, logits / penalty), logits)

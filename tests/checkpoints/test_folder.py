@@ -162,3 +162,21 @@ def test_a_folder_of_pickled_shards_is_refused_with_a_command_that_converts_it(t
     _, *arguments = shlex.split(str(caught.value).partition("tensors only: ")[2])
     subprocess.run([sys.executable, *arguments], check=True)
     assert same_bits(load_folder(tmp_path).params, saved.params)
+
+
+def test_files_beside_the_weights_come_with_them_or_not_at_all(tmp_path):
+    folder = tmp_path / "model"
+
+    def fails(path):
+        path.write_text("half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        save_folder(folder, checkpoint(), beside={"note": fails})
+    assert not folder.exists()
+    save_folder(folder, checkpoint(), beside={"note": lambda path: path.write_text("old")})
+    before = contents(folder)
+    assert before["note"] == b"old"
+    with pytest.raises(RuntimeError):
+        save_folder(folder, checkpoint(1), beside={"note": fails})
+    assert contents(folder) == before

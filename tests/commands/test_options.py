@@ -10,7 +10,7 @@ def test_every_option_of_a_method_is_an_option_of_the_command():
 
 
 def test_what_is_not_given_has_a_default():
-    assert chosen("beam", {"beams": 7, "seed": None}) == {
-        "beams": 7, "length_penalty": 1.0, "early_stopping": "false", "returned": 1
+    assert chosen("beam", {"beams": 7, "seed": None}, {"length_penalty": 0.5, "groups": 3}) == {
+        "beams": 7, "length_penalty": 0.5, "early_stopping": "false", "returned": 1
     }  # fmt: skip
     assert set(DEFAULTS) <= {name for options in OF_METHOD.values() for name in options}

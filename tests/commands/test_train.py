@@ -39,8 +39,8 @@ def test_the_command_trains_tells_and_writes(command, text_file, tmp_path, token
              "--steps", 3, "--sample", 5, "--dtype", "float64"]  # fmt: skip
     status, out, err = command(*words)
     assert not status, err
-    assert "3 steps in" in out
-    assert "on text that was held out" in out
+    assert "3 steps in" in err
+    assert "on text that was held out" in err
     assert "0 times 0 is 0." in out
     command(*[tmp_path / "n" if word == tmp_path / "m" else word for word in words])
     first, second = (load_folder(tmp_path / name).params for name in "mn")

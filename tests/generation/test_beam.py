@@ -137,7 +137,7 @@ def test_stop_strings_and_constraints_hold_for_beams():
         ({"n_beam": 4, "n_group": 3}, "n_beam must be a multiple of n_group = 3, got 4"),
         ({"n_beam": 2, "n_return": 3}, r"n_return must be in \[1, 3\), got 3"),
         ({"n_beam": 2, "early_stopping": 1.0}, 'early_stopping must be True, False or "never", got 1.0'),
-        ({"n_beam": 2, "diversity_penalty": -1}, "diversity_penalty must be at least 0, got -1"),
+        ({"n_beam": 2, "diversity_penalty": -1}, r"diversity_penalty must be in \[0, 1e\+06\], got -1"),
         ({"n_beam": 2, "constraints": Constraints(suppressed=tuple(range(7)))}, "the texts that ended must be one"),
     ],
 )

@@ -29,6 +29,12 @@ def test_rules_know_where_the_text_stands():
     assert allowed(rules, after(3, 3, 3)) == [0]
     assert allowed(Constraints(forced_first=4), after()) == [4]
     assert len(allowed(Constraints(forced_first=4), after(4))) == 6
+    assert allowed(Constraints(forced_last=(2, 5)), after(3, 3, 3)) == [2, 5]
+
+
+def test_what_may_not_come_first_may_not_follow_a_forced_beginning():
+    rules = Constraints(forced_first=4, suppressed_first=(4, 5))
+    assert [allowed(rules, after(*[4] * n)) for n in range(3)] == [[4], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
 
 
 def test_the_end_may_not_come_too_early():
@@ -59,7 +65,7 @@ def test_where_no_token_is_left_the_row_is_named():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"repetition_penalty": 0.0}, "repetition_penalty must be positive"),
+        ({"repetition_penalty": 0.0}, r"repetition_penalty must be in \[1e-06, 1e\+06\], got 0.0"),
         ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
         ({"min_new_tokens": 1.5}, "min_new_tokens must be an integer"),
     ],

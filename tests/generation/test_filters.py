@@ -6,6 +6,7 @@ from transformers.generation import logits_process as theirs
 from compare.cases.bug import rewritten
 from refimpl.generation import filters
 from refimpl.generation.filters import Filters, min_p, temperature, top_k, top_p
+from refimpl.layers.softmax import softmax
 
 LOGITS = np.log(np.array([[0.5, 0.3, 0.15, 0.05], [0.1, 0.2, 0.3, 0.4]]))
 
@@ -89,7 +90,7 @@ WRONG = {
     "p of the ascending order": rewritten(top_p, "_sorted(logits)", "-_sorted(-logits)"),
     "k - 1 kept": rewritten(top_k, "k - 1 : k", "k - 2 : k - 1"),
     "ratio to 1": rewritten(min_p, "- xp.max(logits, axis=-1, keepdims=True)", ""),
-    "multiplied by the temperature": rewritten(temperature, "logits / number", "logits * number"),
+    "multiplied by the temperature": rewritten(temperature, "logits / temperature", "logits * temperature"),
 }
 OF_WRONG = {"top_k": PAIRS[1], "top_p": PAIRS[7], "min_p": PAIRS[12], "temperature": PAIRS[17]}
 
@@ -107,7 +108,7 @@ def test_a_wrong_filter_is_rejected(name, generator):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
+        ({"temperature": -0.1}, "temperature must be at least 0, got -0.1"),
         ({"temperature": "hot"}, "temperature must be a number, got 'hot'"),
         ({"top_k": 0}, "top_k must be at least 1, got 0"),
         ({"top_k": 2.5}, "top_k must be an integer, got 2.5"),
@@ -123,3 +124,35 @@ def test_settings_out_of_range_are_refused(settings, message):
 def test_every_filter_stands_in_the_chain():
     assert set(Filters.__dataclass_fields__) == {"temperature", "top_k", "top_p", "min_p"}
     assert all(hasattr(filters, name) for name in Filters.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("limit", [0.0, 0, 1e-300, 5e-324, 1e-19])
+def test_a_temperature_of_nothing_is_greedy(dtype, limit, generator):
+    logits = np.concatenate([generator.normal(size=(4, 9)), [[2.0, 5.0, 5.0, *[-np.inf] * 6]]]).astype(dtype)
+    cold = temperature(logits, temperature=limit)
+    assert cold.dtype == dtype
+    np.testing.assert_array_equal(np.isfinite(cold), logits == logits.max(axis=-1, keepdims=True))
+    drawn_from, _ = softmax(Filters(temperature=limit, top_p=0.9, top_k=3).apply(logits))
+    np.testing.assert_array_equal(drawn_from[-1, 1:3], 0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("limit", [1e31, 1e300])
+def test_a_temperature_without_bounds_forgets_the_logits(dtype, limit):
+    hot = temperature(np.array([[3.0, -2.0, -np.inf]], dtype=dtype), temperature=limit)
+    np.testing.assert_array_equal(hot, np.array([[0.0, 0.0, -np.inf]], dtype=dtype))
+
+
+def test_nothing_left_stays_nothing():
+    for limit in (0.0, 1e300):
+        np.testing.assert_array_equal(temperature(np.full((1, 3), -np.inf), temperature=limit), -np.inf)
+
+
+@pytest.mark.parametrize("limit", [2.0**-60, 2.0**100])
+def test_the_limits_begin_where_nothing_is_lost(limit):
+    """Just before the limit the quotients are numbers in float32, and give the distribution of the limit."""
+    logits = np.array([[300.0, 299.9, -300.0]], dtype=np.float32)
+    before, _ = softmax(temperature(logits, temperature=limit))
+    beyond, _ = softmax(temperature(logits, temperature=limit / 2 if limit < 1 else limit * 2))
+    np.testing.assert_array_equal(before, beyond)

@@ -19,6 +19,12 @@ def test_every_layer_is_reordered_and_rewound():
     assert [layer.k.shape[2] for layer in rewind_layers(layers(), 2)] == [1, 1]
 
 
+def test_what_an_encoder_read_is_not_taken_back():
+    written, read = layers()
+    [(back, still)] = rewind_layers(((written, read),), 2)
+    assert (back.k.shape[2], still) == (1, read)
+
+
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_reading_in_pieces_going_back_and_on(use_cache):
     toy = Toy()

@@ -80,7 +80,7 @@ def test_a_wrong_rule_is_rejected(name, generator):
 @pytest.mark.parametrize(
     ("rule", "setting", "message"),
     [
-        (repetition_penalty, {"penalty": 0.0}, "penalty must be positive, got 0.0"),
+        (repetition_penalty, {"penalty": 0.0}, r"penalty must be in \[1e-06, 1e\+06\], got 0.0"),
         (no_repeat_ngram, {"n": 0}, "n must be at least 1, got 0"),
         (repetition_penalty, {"penalty": 2.0, "mask": np.ones((1, 3), bool)}, r"mask must have shape \(1, 2\)"),
     ],

@@ -1,6 +1,8 @@
 """Files that appear whole or not at all."""
 
 import os
+import signal
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +31,8 @@ def atomic_files(folder, names, *, doors=(), stale=()):
 
     Notes
     -----
-    Each move is atomic.  A failure between two moves brings back what was there before.  A power cut between two moves
+    Each move is atomic.  A failure between two moves brings back what was there before; Ctrl-C waits for the last of
+    them.  A power cut between two moves
     leaves the folder without a door, and both versions complete, one of them in a folder ``.partial-…``.
     """
     with TemporaryDirectory(dir=folder, prefix=".partial-") as aside:
@@ -42,7 +45,8 @@ def atomic_files(folder, names, *, doors=(), stale=()):
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
         if doors:
-            _exchange(folder, names, doors, stale, Path(aside))
+            with _uninterrupted():
+                _exchange(folder, names, doors, stale, Path(aside))
         else:
             for file in written:
                 os.replace(file, folder / file.name)
@@ -64,6 +68,23 @@ def _exchange(folder, names, doors, stale, aside):
         for source, target in reversed(done):
             os.replace(target, source)
         raise
+
+
+@contextmanager
+def _uninterrupted():
+    """Let Ctrl-C wait."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *args: came.append(args))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(*came[0])
 
 
 def _sync(folder):

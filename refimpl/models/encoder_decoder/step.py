@@ -86,6 +86,39 @@ def encoder_decoder_step(token_ids, params, past, *, config, mask=None, position
     ValueError
         If a shape, an id or a parameter name does not fit.
     """
+    states, grown = encoder_decoder_read(token_ids, params, past, config=config, mask=mask, position_ids=position_ids)
+    logits, _ = linear(states, head_params(params))
+    return logits, grown
+
+
+def encoder_decoder_read(token_ids, params, past, *, config, mask=None, position_ids=None):
+    """Read new tokens of the target, and remember them; their scores are left to `encoder_decoder_step`.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_new)
+        The new tokens.
+    params : dict of array
+        As for `encoder_decoder_lm`.
+    past : tuple of tuple of KeyValueCache
+        As `encoder_decoder_start` gives it, or the step before.
+    config : EncoderDecoderConfig
+        The model's sizes and settings.
+    mask, position_ids : array, optional
+        As for `encoder_decoder_step`.
+
+    Returns
+    -------
+    states : array, shape (n_batch, n_new, d_model)
+        The last hidden states of the new tokens.
+    grown : tuple of tuple of KeyValueCache
+        What is remembered now.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+    """
     xp = array_namespace(token_ids, params, mask, position_ids)
     check_config(params, config)
     check_shape("token_ids", token_ids, (None, None))
@@ -105,5 +138,4 @@ def encoder_decoder_step(token_ids, params, past, *, config, mask=None, position
         )  # fmt: skip
         grown.append(layer_grown)
     last = layer_norm(x, scope(params, "decoder.norm."), eps=config.norm_eps)[0] if config.final_norm else x
-    logits, _ = linear(last, head_params(params))
-    return logits, tuple(grown)
+    return last, tuple(grown)

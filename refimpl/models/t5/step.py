@@ -77,6 +77,40 @@ def t5_step(token_ids, params, past, *, config, mask=None):
     ValueError
         If a shape, an id or a parameter name does not fit.
     """
+    states, grown = t5_read(token_ids, params, past, config=config, mask=mask)
+    head = {"weight": params[HEAD if HEAD in params else TABLE]}
+    logits, _ = linear(states * logit_scale(config), head)
+    return logits, grown
+
+
+def t5_read(token_ids, params, past, *, config, mask=None):
+    """Read new tokens of the target, and remember them; their scores are left to `t5_step`.
+
+    Parameters
+    ----------
+    token_ids : array of int, shape (n_batch, n_new)
+        The new tokens.
+    params : dict of array
+        As for `t5_lm`.
+    past : tuple of tuple of KeyValueCache
+        As `t5_start` gives it, or the step before.
+    config : T5Config
+        The model's sizes and settings.
+    mask : array of bool, shape (n_batch, n_key), optional
+        As for `t5_step`.
+
+    Returns
+    -------
+    states : array, shape (n_batch, n_new, d_model)
+        The last hidden states of the new tokens, before the scale of the logits.
+    grown : tuple of tuple of KeyValueCache
+        What is remembered now.
+
+    Raises
+    ------
+    ValueError
+        If a shape, an id or a parameter name does not fit.
+    """
     array_namespace(token_ids, params, mask)
     check_config(params, config)
     check_shape("token_ids", token_ids, (None, None))
@@ -91,5 +125,4 @@ def t5_step(token_ids, params, past, *, config, mask=None):
         x, layer_grown = t5_decoder_decode(x, layer, layer_past, distances, **settings)
         grown.append(layer_grown)
     last, _ = rms_norm(x, scope(params, "decoder.norm."), eps=config.norm_eps)
-    head = {"weight": params[HEAD if HEAD in params else TABLE]}
-    return linear(last * logit_scale(config), head)[0], tuple(grown)
+    return last, tuple(grown)
