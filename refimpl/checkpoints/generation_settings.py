@@ -5,8 +5,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from refimpl.checkpoints.config import read_config
 from refimpl.checkpoints.errors import naming, raise_faults, shown
+from refimpl.checkpoints.files.config import read_config
 from refimpl.checkpoints.settings_map import LARGEST_SIZE, is_integer, not_accepted
 
 GENERATION = "generation_config.json"

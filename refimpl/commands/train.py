@@ -9,8 +9,8 @@ import time
 import numpy as np
 
 from refimpl.arrays import asarray
-from refimpl.checkpoints.config import write_config
 from refimpl.checkpoints.errors import CheckpointError, refusal
+from refimpl.checkpoints.files.config import write_config
 from refimpl.checkpoints.folder import Checkpoint, save_folder
 from refimpl.checkpoints.generation_settings import GENERATION
 from refimpl.checkpoints.tokenizer import END, TOKENIZER
