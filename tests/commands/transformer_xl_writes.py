@@ -17,7 +17,6 @@ with torch.no_grad():
     for parameter in model.parameters():
         parameter.normal_(std=0.5)
 model.save_pretrained(sys.argv[1])
-model = model.double()
 told = []
 for each in asked["calls"]:
     out = model.generate(torch.tensor([asked["prompt"]]), max_new_tokens=asked["n_new"], **each)
