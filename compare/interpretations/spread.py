@@ -362,6 +362,10 @@ def _inside_the_sum(total, first):
 def _multiply(a, b):
     with np.errstate(all="ignore"):
         variance = a.value * a.value * variance_of(b) + b.value * b.value * variance_of(a)
+        if a is b:
+            # Of a square near 0 the first order vanishes.  Three squares of the variance are the fourth moment of a
+            # normal error.
+            variance = variance + 3.0 * (variance_of(a) * variance_of(a))
         return _elementwise(a.value * b.value, variance, a, b)
 
 

@@ -26,6 +26,11 @@ def spread_run(component, call, dtype=np.float64):
     return outputs(y), component.gradients(pullback, tuple(exact) if isinstance(dy, tuple) else exact[0], call)
 
 
+def both(spreads, others):
+    """Spread arrays for the difference of two texts that compute the same, each of which rounds where it does."""
+    return {name: Spread(x.value, x.sigma**2 + others[name].sigma ** 2, x.dtype) for name, x in spreads.items()}
+
+
 def assert_close(got, want, sigma, *, name, n_rounded=2):
     """Require two results that both were rounded, or (`n_rounded=1`) one and the truth, to agree.
 

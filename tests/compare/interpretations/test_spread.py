@@ -95,6 +95,15 @@ def test_an_exact_zero_stays_exact():
     assert (zero + _uncertain([0.0], [V])).sigma[0] > 0
 
 
+def test_a_square_near_0_has_the_square_of_the_error():
+    errors = np.random.default_rng(0).normal(scale=np.sqrt(V), size=1_000_000)
+    for value in (0.0, 1e-6, 1e-5):
+        x = _uncertain([value], [V])
+        made = (value + errors) ** 2 - value**2
+        # Factors count as independent, so that far from 0 a square's sigma is smaller by sqrt(2).
+        assert 0.7 < (x * x).sigma[0] / np.sqrt(np.mean(made * made)) < 1.1
+
+
 def test_small_float16_numbers_have_the_sigma_of_their_quantum():
     y = stored(np.array([1e-7]), 0.0, np.dtype(np.float16))
     assert y.sigma[0] >= 2.0**-24 / np.sqrt(12)

@@ -139,7 +139,7 @@ RULES = {
     "add itself": (lambda x: x + x, 0.5, lambda v: 2 * v + R),
     "subtract": (lambda x: 1.0 - x, 0.25, lambda v: v + R * 0.75**2),
     "multiply": (lambda x: x * 4.0, 0.5, lambda v: 16 * v + R * 4),
-    "multiply by itself": (lambda x: x * x, 3.0, lambda v: 18 * v + R * 81),
+    "multiply by itself": (lambda x: x * x, 3.0, lambda v: 18 * v + 3 * v**2 + R * 81),
     "divide": (lambda x: x / 4.0, 0.5, lambda v: v / 16 + R * 0.125**2),
     "divide a number": (lambda x: 1.0 / x, 0.5, lambda v: 16 * v + R * 4),
     "negative": (lambda x: -x, 0.5, lambda v: v),
