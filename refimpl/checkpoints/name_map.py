@@ -124,14 +124,20 @@ def to_ours(tensors, rows, *, required, faults=()):
     ------
     CheckpointError
         If tensors are missing, unexpected, of another shape, or not real floats, or tensors to be stacked
-        differ in dtype; every one is named, up to 20.
+        differ in dtype, or hold NaN; every one is named, up to 20.
     """
     rows = _present(tensors, rows, lambda row: row.theirs, required)
     shapes = {name: row.shape for row in rows for name in row.theirs}
     faults = [*faults, *_faults(tensors, shapes)]
     faults += [fault for row in rows for fault in _mixed_dtypes(tensors, row)]
     raise_faults("tensors do not fit the configuration", faults)
-    return {row.ours: row.join([tensors[name] for name in row.theirs]) for row in rows}
+    params, faults = {}, []
+    for row in rows:  # row by row, so that no more than one lies twice in memory
+        parts = [np.asarray(tensors[name]) for name in row.theirs]
+        faults += _not_numbers(row, parts)
+        params[row.ours] = row.join(parts)
+    raise_faults("tensors hold no weights", faults)
+    return params
 
 
 def to_theirs(params, rows, *, required):
@@ -209,6 +215,11 @@ def _wrong_dtype(name, tensor):
     # To NumPy bfloat16 is raw bytes (kind V), not a float.
     is_float = tensor.dtype.kind == "f" or tensor.dtype.name == "bfloat16"
     return "" if is_float else f"{name} must hold real floats, got {tensor.dtype}"
+
+
+def _not_numbers(row, parts):
+    counts = {name: int(np.isnan(part).sum()) for name, part in zip(row.theirs, parts, strict=True)}
+    return [f"{name} must hold numbers, got {n} times NaN" for name, n in counts.items() if n]
 
 
 def _mixed_dtypes(tensors, row):

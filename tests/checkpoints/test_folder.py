@@ -180,3 +180,15 @@ def test_files_beside_the_weights_come_with_them_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError):
         save_folder(folder, checkpoint(1), beside={"note": fails})
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_weights_that_are_no_numbers_are_named(dtype, tmp_path):
+    spoilt = checkpoint(dtype=getattr(ml_dtypes if dtype == "bfloat16" else np, dtype))
+    spoilt.params["pooler.bias"][:2] = np.nan
+    save_folder(tmp_path, spoilt)
+    with pytest.raises(CheckpointError, match=r"bert\.pooler\.dense\.bias must hold numbers, got 2 times NaN"):
+        load_folder(tmp_path)
+    spoilt.params["pooler.bias"][:2] = -np.inf  # a number that bars
+    save_folder(tmp_path, spoilt)
+    assert same_bits(load_folder(tmp_path).params, spoilt.params)

@@ -9,6 +9,7 @@ from refimpl.arrays import (
     check_floating,
     check_gradients,
     check_ids,
+    check_integers,
     check_params,
     check_scopes,
     check_setting,
@@ -188,8 +189,9 @@ def check_text(token_ids, mask):
     ValueError
         If a shape does not fit.
     TypeError
-        If the mask is not boolean.
+        If the tokens are not integers, or the mask is not boolean.
     """
+    check_integers("token_ids", token_ids)
     check_shape("token_ids", token_ids, (None, None))
     if mask is not None:
         check_boolean(mask=mask)
