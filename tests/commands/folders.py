@@ -17,7 +17,9 @@ CLASSES = {
 WITH_ENCODER = ("bart", "marian", "pegasus", "t5")
 LONGER = {"gpt2": "n_positions", "t5": None}
 IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-SMALLER = 0.7  # with larger weights one token is certain, and beams differ by less than float32 tells
+# Random models like one token; where none may come twice, a text tells the order of many.  Padding is text for
+# `transformers`, and may not come again: here it never may.
+VARIED = {"no_repeat_ngram_size": 1, "suppress_tokens": [1]}
 LINES = ["the king met the queen", "a fool of the king", "he and she in the hall", "Grüße, naïve ŋ — 王"]
 
 
@@ -35,7 +37,7 @@ def small_tokenizer(model_type):
 
 
 def tiny_folder(folder, model_type, seed=0, **said):
-    """Save a random model; `said` becomes its generation_config.json."""
+    """Save a random model whose texts differ; `said` becomes its generation_config.json."""
     longest = LONGER.get(model_type, "max_position_embeddings")
     start = {"decoder_start_token_id": 1 if model_type != "bart" else 2} if model_type in WITH_ENCODER else {}
     # The cache of T5 in `transformers` has as many layers as the encoder.
@@ -43,12 +45,14 @@ def tiny_folder(folder, model_type, seed=0, **said):
     config = tiny_config(model_type, vocab_size=VOCAB_SIZE, **IDS, **more)
     model = tiny_model(CLASSES[model_type], config, seed)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for name, parameter in model.named_parameters():
             if parameter.requires_grad:
-                parameter.mul_(SMALLER)
+                parameter.normal_(std=0.8 if parameter.ndim > 1 else 0.2)
+                if parameter.ndim == 1 and name.endswith("weight"):
+                    parameter.add_(1.0)  # norms that pass on what they read: else every text is the same
     model.save_pretrained(folder)
     small_tokenizer(model_type).save(str(folder / "tokenizer.json"))
-    (folder / "generation_config.json").write_text(json.dumps({**IDS, **start, **said}))
+    (folder / "generation_config.json").write_text(json.dumps({**IDS, **start, **VARIED, **said}))
     return folder
 
 
