@@ -58,6 +58,10 @@ class Constraints:
         number("repetition_penalty", self.repetition_penalty, at_least=WEAKEST, at_most=STRONGEST)
         integer("no_repeat_ngram", self.no_repeat_ngram, at_least=0)
         integer("min_new_tokens", self.min_new_tokens, at_least=0)
+        for name in ("suppressed", "suppressed_first", "more", "bad_words"):
+            check_setting(name, getattr(self, name), isinstance(getattr(self, name), tuple | list), "a tuple")
+        words = all(isinstance(word, tuple | list) for word in self.bad_words)
+        check_setting("bad_words", self.bad_words, words, "a tuple of words, each a tuple of tokens")
 
     def apply(self, logits, text, stop):
         """Change the scores of the next token.

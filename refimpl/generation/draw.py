@@ -22,10 +22,13 @@ def draw(probabilities, uniform):
     Raises
     ------
     ValueError
-        If there is not one uniform number for every row, or a weight is NaN or infinite.
+        If there is not one uniform number in [0, 1) for every row, or a weight is NaN or infinite.
     """
     xp = array_namespace(probabilities, uniform)
     check_shape("uniform", uniform, probabilities.shape[:1])
+    # Below 0 even a token of weight 0 would be reached.
+    inside = bool(xp.all((uniform >= 0.0) & (uniform < 1.0)))
+    check_setting("uniform", "a number outside", inside, "in [0, 1)")
     # In float64: in float32 the largest numbers below 1 would round to 1.
     up_to = xp.cumsum(probabilities.astype(xp.float64), axis=-1)
     total = up_to[:, -1:]

@@ -52,7 +52,7 @@ class Stop:
             integer("eos_ids", token, at_least=0)
         named = isinstance(self.strings, tuple) and all(isinstance(s, str) and s for s in self.strings)
         check_setting("strings", self.strings, named, "a tuple of strings that are not empty")
-        readable = not self.strings or self.to_string is not None
+        readable = callable(self.to_string) or (not self.strings and self.to_string is None)
         check_setting("to_string", self.to_string, readable, "a function from tokens to a string, for stop strings")
 
     def n_new(self, n_prompt):

@@ -73,3 +73,15 @@ def test_where_no_token_is_left_the_row_is_named():
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Constraints(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"suppressed": 3}, "suppressed must be a tuple, got 3"),
+        ({"bad_words": (3,)}, r"bad_words must be a tuple of words, each a tuple of tokens, got \(3,\)"),
+    ],
+)
+def test_what_is_no_sequence_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Constraints(**settings)

@@ -51,3 +51,10 @@ def test_too_few_numbers_are_refused():
 def test_weights_that_are_no_numbers_are_refused(weight):
     with pytest.raises(ValueError, match="probabilities must be finite"):
         draw(np.array([[0.5, 0.5], [weight, 0.5]]), np.array([0.1, 0.1]))
+
+
+@pytest.mark.parametrize("uniform", [-0.5, 1.0, 2.0, np.nan])
+def test_numbers_that_are_no_share_are_refused(uniform):
+    """One below 0 would draw the first token, even if it is forbidden."""
+    with pytest.raises(ValueError, match=r"uniform must be in \[0, 1\), got 'a number outside'"):
+        draw(np.array([[0.0, 1.0]]), np.array([uniform]))

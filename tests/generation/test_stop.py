@@ -56,3 +56,8 @@ def test_the_length_is_the_smaller_one():
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Stop(**settings)
+
+
+def test_what_reads_tokens_is_a_function():
+    with pytest.raises(ValueError, match=r"to_string must be a function from tokens to a string, .* got 3"):
+        Stop(strings=("a",), to_string=3)
