@@ -32,6 +32,8 @@ def checkpoint(
     most_bytes: Annotated[int, typer.Option(min=1, help="Most bytes that the weights may need.")] = 64 * 2**30,
 ):
     """Compare your own checkpoint with transformers, layer by layer, and name the first that differs."""
+    if text and tokens:
+        raise Problem("--tokens is for random tokens and means nothing for a text; leave one of the two out")
     request = Request(dtypes=tuple(map(str, dtype or ())), seed=seed)
     limits = limits_of("numpy", 1, time_limit, memory_limit)
     settings = {"against": against, "text": text, "n_token": tokens, "max_bytes": most_bytes}

@@ -2,19 +2,23 @@
 
 import re
 import shlex
+from itertools import count
 from pathlib import Path
 
-from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs, positions
-from compare.folder.ours import KINDS, reads_two
+from compare.folder.elsewhere import PEER, Elsewhere, check_elsewhere, is_elsewhere
+from compare.folder.inputs import draw_inputs, random_length, text_length
+from compare.folder.layers import ALONE, IN_MODEL, N_RUN, compare_layers
+from compare.folder.memory import check_memory
 from compare.folder.tensors import differing_settings, differing_tensors
 from compare.folder.theirs import load_theirs
 from compare.folder.tokens import read_text
 from refimpl.checkpoints import CheckpointError, family_named, load_folder
+from refimpl.checkpoints.errors import naming
 
 SECTION = "checkpoints"
 
 
-def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
+def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes, memory_bytes=None, told=None):
     """Compare our text on a folder with `transformers` on the same folder, or on another one.
 
     Parameters
@@ -33,61 +37,77 @@ def compare_folder(folder, against, dtypes, text, n_token, seed, max_bytes):
         Of the random tokens.
     max_bytes : int
         Most bytes that the weights may need.
+    memory_bytes : int, optional
+        Most bytes that the work may need.
+    told : multiprocessing.connection.Connection, optional
+        Is sent the number of stages that are through and of those that there are, to tell how far the work is.
 
     Returns
     -------
     dict
-        ``"rows"`` of the report, and ``"differences"`` between the two checkpoints; or ``"refused"``, one sentence.
+        ``"rows"`` of the report, ``"notes"`` on what the models read, and ``"differences"`` between the two
+        checkpoints; or ``"refused"``, one sentence.
     """
     try:
-        checkpoint, names, groups, class_name = _load(folder, max_bytes)
-        other = _load(against, max_bytes) if against else (checkpoint, names, groups, class_name)
-        if (other[0].model_type, other[2]) != (checkpoint.model_type, groups):
-            raise CheckpointError(f"both folders must hold the same kind of model, got {class_name} and {other[3]}")
+        checkpoint, groups, class_name = _load(folder, max_bytes)
+        other = _load(against, max_bytes) if against else (checkpoint, groups, class_name)
+        if (other[0].model_type, other[1]) != (checkpoint.model_type, groups):
+            raise CheckpointError(f"both folders must hold the same kind of model, got {class_name} and {other[2]}")
         if against:
             _check_sizes(folder, checkpoint, against, other[0])
-        _check_length(folder, checkpoint, n_token)
-        ids = read_text(folder, text, checkpoint.config) if text else None
+        token_ids = read_text(folder, text, checkpoint.config) if text else None
+        with naming(folder):
+            n_batch, n_seq, note = _lengths(checkpoint, groups, token_ids, n_token)
+            n_stage = check_memory(checkpoint, groups, n_batch, n_seq, memory_bytes)
     except CheckpointError as error:
         return {"refused": str(error)}
-    drawn = draw_inputs(checkpoint.model_type, checkpoint.config, n_seq=n_token or 12, seed=seed)
-    ids = ids or drawn
-    if text and (len(ids["token_ids"][0]) % len(drawn["token_ids"][0]) if checkpoint.model_type == "longformer" else 0):
-        return {"refused": f"{folder}: expected a text of whole windows, got {len(ids['token_ids'][0])} tokens"}
-    if reads_two(checkpoint.model_type) and "target_ids" not in ids:
-        ids["target_ids"] = ids["token_ids"]
+    numbers = count(1)
+
+    def step():
+        if told is not None:
+            told.send((next(numbers), N_RUN * n_stage * len(dtypes)))
+
+    cut = None if token_ids is None else token_ids[:, :n_seq]
+    ids = draw_inputs(
+        checkpoint.model_type, checkpoint.config, n_batch=n_batch, n_seq=n_seq, seed=seed, token_ids=cut
+    )
+    notes = [note] if note else []
+    words = [folder, *_given(against=against, text=text, tokens=n_token, seed=seed or None)]
+    load = Elsewhere if is_elsewhere(checkpoint.model_type) else load_theirs
     rows = []
     for dtype in dtypes:
-        model = load_theirs(against or folder, other[3], dtype)
-        layers = compare_layers(checkpoint, groups, model, ids, dtype)
-        rows += _rows(folder, against, checkpoint, class_name, ids, layers)
+        layers = compare_layers(checkpoint, groups, load(against or folder, other[2], dtype), ids, dtype, note=step)
+        rows += _rows(folder, words, checkpoint, class_name, ids, notes, layers)
     differences = []
     if against:
         differences = differing_settings(checkpoint.config, other[0].config)
         n_head = getattr(checkpoint.config, "n_head", 1)
         differences += differing_tensors(checkpoint.params, other[0].params, n_head=n_head)
-    return {"rows": rows, "differences": differences}
+    return {"rows": rows, "notes": notes, "differences": differences}
+
+
+def _lengths(checkpoint, groups, token_ids, n_token):
+    """Find how many texts the models read, of how many tokens, and what there is to say of it."""
+    pad_id = getattr(checkpoint.config, "pad_id", 0)
+    if token_ids is not None:
+        n_seq, note = text_length(checkpoint, token_ids.shape[1])
+        if "classifier" in groups and "gpt" in checkpoint.model_type and token_ids[0, n_seq - 1] == pad_id:
+            raise CheckpointError(f"expected a text that ends in no padding, which is passed over, got {pad_id}")
+        return 1, n_seq, note
+    # Without a token for padding, a GPT of `transformers` classifies one text at a time.
+    return 1 if "classifier" in groups and pad_id is None else 2, *random_length(checkpoint, n_token)
 
 
 def _load(folder, max_bytes):
     checkpoint = load_folder(folder, max_bytes=max_bytes)
-    if checkpoint.model_type not in KINDS:
-        known = ", ".join(KINDS)
-        raise CheckpointError(f"{folder}: expected a model of {known}, got {checkpoint.model_type}: not compared yet")
+    if is_elsewhere(checkpoint.model_type):
+        check_elsewhere(folder)
     names = family_named(checkpoint.model_type).names
     said = checkpoint.settings.get("architectures") or ()
     groups, class_name = names.architecture(checkpoint.params, checkpoint.config, said)
     if class_name is None:
         raise CheckpointError(f"{folder}: expected the parts of one class of transformers, got {', '.join(groups)}")
-    return checkpoint, names, groups, class_name
-
-
-def _check_length(folder, checkpoint, n_token):
-    n_position, longest = positions(checkpoint.model_type, checkpoint.config, checkpoint.settings)
-    if n_token is not None and n_token > longest:
-        lost = "" if longest == n_position else f", {n_position - longest} of them for no token"
-        most = f"--tokens must be at most {longest} (n_position = {n_position}{lost})"
-        raise CheckpointError(f"{folder}: {most}, got {n_token}")
+    return checkpoint, groups, class_name
 
 
 def _check_sizes(folder, checkpoint, against, other):
@@ -104,9 +124,12 @@ def _layers(params):
     return {found[0] for key in params if (found := re.match(r".*?layers\.\d+", key))}
 
 
-def _rows(folder, against, checkpoint, class_name, ids, layers):
-    words = [folder, *(["--against", against] if against else []), "--dtype", layers.dtype]
-    repeat = ["refcompare", "checkpoint", *map(str, words)]
+def _given(**options):
+    return [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+
+
+def _rows(folder, words, checkpoint, class_name, ids, notes, layers):
+    repeat = ["refcompare", "checkpoint", *map(str, [*words, "--dtype", layers.dtype])]
     first = layers.first()
     rows = []
     for stage, peer in layers.peer.items():
@@ -119,9 +142,9 @@ def _rows(folder, against, checkpoint, class_name, ids, layers):
                 "config": {
                     "name": stage,
                     "sizes": {key: list(x.shape) for key, x in ids.items()},
-                    "settings": {"config": repr(checkpoint.config)},
+                    "settings": {"config": repr(checkpoint.config), "notes": notes},
                 },
-                "dtype": layers.dtype, "backend": "numpy", "peer": "transformers",
+                "dtype": layers.dtype, "backend": "numpy", "peer": _peer(checkpoint),
                 "verdict": verdict, "reason": reason, "repeat": shlex.join(repeat),
                 "outputs": {"reference": layers.reference[stage], "peer": peer},
                 "gradients": {"reference": {}, "peer": {}},
@@ -129,8 +152,12 @@ def _rows(folder, against, checkpoint, class_name, ids, layers):
                 "seconds": {"total": layers.seconds / len(layers.peer), "measured": layers.seconds / len(layers.peer)},
             }
         )  # fmt: skip
-    rows[0]["study"] = _study(layers)
+    rows[0]["study"] = _study(layers, notes)
     return rows
+
+
+def _peer(checkpoint):
+    return PEER if is_elsewhere(checkpoint.model_type) else "transformers"
 
 
 def _verdict(stage, peer, reference, first):
@@ -144,7 +171,7 @@ def _verdict(stage, peer, reference, first):
     return "PASS", ""
 
 
-def _study(layers):
+def _study(layers, notes):
     stages = list(layers.peer)
     lines = {
         which: [min(float(figures[which]["sigma_max"]), 1e15) for figures in layers.peer.values()]
@@ -155,8 +182,25 @@ def _study(layers):
         "lines": lines, "x_scale": "linear", "y_scale": "log",
     }  # fmt: skip
     numbered = ", ".join(f"{i} {stage}" for i, stage in enumerate(stages))
-    text = f"Stages: {numbered}. Alone: each stage on the true input. {finding(layers.dtype, layers.peer)}"
+    said = " ".join([finding(layers.dtype, layers.peer), *map(sentence, notes)])
+    text = f"Stages: {numbered}. Alone: each stage on the true input. {said}"
     return {"title": f"Layer by layer, {layers.dtype}", "text": text, "panels": [panel]}
+
+
+def sentence(note):
+    """Make a sentence of a note.
+
+    Parameters
+    ----------
+    note : str
+        A clause.
+
+    Returns
+    -------
+    str
+        The same with a capital letter and a full stop.
+    """
+    return f"{note[0].upper()}{note[1:]}."
 
 
 def finding(dtype, peer):

@@ -2,11 +2,13 @@
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tabulate import tabulate
 
-from compare.folder.job import SECTION, compare_folder, finding
+from compare.folder.job import SECTION, compare_folder, finding, sentence
 from compare.folder.layers import ALONE, IN_MODEL
+from compare.folder.progress import watched
 from compare.report.words import number, printable, sigmas
 from compare.run.pool import run_isolated
 from compare.run.problem import Problem
@@ -47,21 +49,25 @@ def run_folders(folders, request, limits, command, *, against=None, text=None, n
     Raises
     ------
     Problem
-        If a folder is refused; one sentence.
+        If a folder is refused, or given twice; one sentence.
     """
     from compare.run.environment import describe_environment
 
     started, start = datetime.now(UTC), time.monotonic()
     rows, differences = [], []
     dtypes = list(request.dtypes) or ["float64", "float32"]
-    for folder in folders:
-        arguments = (str(folder), against and str(against), dtypes, text, n_token, request.seed, max_bytes)
-        ((_, outcome),) = run_isolated([(None, compare_folder, arguments)], n_worker=1, limits=limits)
+    for folder, name in zip(folders, _names(folders), strict=True):
+        with watched(name) as told:
+            arguments = (
+                str(folder), against and str(against), dtypes, text, n_token, request.seed, max_bytes,
+                limits.memory_bytes, told,
+            )  # fmt: skip
+            ((_, outcome),) = run_isolated([(None, compare_folder, arguments)], n_worker=1, limits=limits)
         if outcome.status != "done":
             raise Problem(f"{folder} could not be compared: {outcome.message}")
         if "refused" in outcome.value:
             raise Problem(outcome.value["refused"])
-        rows += outcome.value["rows"]
+        rows += [{**row, "case": name} for row in outcome.value["rows"]]
         differences += outcome.value["differences"]
     wall = time.monotonic() - start
     measured = min(wall, sum(row["seconds"]["measured"] for row in rows))
@@ -74,6 +80,15 @@ def run_folders(folders, request, limits, command, *, against=None, text=None, n
         },
     }  # fmt: skip
     return {"schema": "refimpl-compare/1", "environment": environment, "cases": rows}, differences
+
+
+def _names(folders):
+    """Name folders by their last part, where that tells them apart."""
+    paths = [str(Path(folder).resolve()) for folder in folders]
+    if len({*paths}) < len(paths):
+        raise Problem("every folder must be given once")
+    names = [Path(path).name for path in paths]
+    return names if len({*names}) == len(names) else [str(folder) for folder in folders]
 
 
 def render(report, differences):
@@ -95,10 +110,14 @@ def render(report, differences):
     rows = [row for row in report["cases"] if row["section"] == SECTION]
     for case, dtype in dict.fromkeys((row["case"], row["dtype"]) for row in rows):
         own = [row for row in rows if (row["case"], row["dtype"]) == (case, dtype)]
-        headers = (f"{printable(case)}, {dtype}", "alone, σ", "in the model, σ", "alone, at most", "in the model", "")
+        headers = (
+            f"{printable(case)}: {own[0]['title']}, {dtype}", "alone, σ", "in the model, σ", "alone, at most",
+            "in the model", "",
+        )  # fmt: skip
         body = [(row["config"]["name"], *_figures(row["outputs"]["peer"]), _word(row)) for row in own]
         parts.append(tabulate(body, headers, tablefmt="simple", disable_numparse=True))
-        parts.append(finding(dtype, {row["config"]["name"]: row["outputs"]["peer"] for row in own}))
+        found = [finding(dtype, {row["config"]["name"]: row["outputs"]["peer"] for row in own})]
+        parts.append(" ".join([*found, *map(sentence, own[0]["config"]["settings"]["notes"])]))
     if differences:
         more = [f"and {len(differences) - MOST_SHOWN} more"] if len(differences) > MOST_SHOWN else []
         parts.append("\n  ".join(["The two checkpoints differ:", *map(printable, differences[:MOST_SHOWN]), *more]))

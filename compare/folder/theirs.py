@@ -1,16 +1,30 @@
 """Models of `transformers`, run so that every layer can be seen and fed."""
 
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from itertools import count
 
 import torch
 
+from compare.folder.models import ENDS, IMAGES, LOGITS, NEXT, PAIRS, POOLER, STARTS, TEXTS
 from compare.folder.ours import Seen, stack_names
 from compare.peers.float64_throughout import Float64Throughout
 from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.ledger import conventions
 
-NEXT = "next-sentence logits"
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
+# What results are called; the first that a stage has is it.
+RESULTS = {
+    "logits": LOGITS, "prediction_logits": LOGITS, "seq_relationship_logits": NEXT, "sop_logits": NEXT,
+    "start_logits": STARTS, "end_logits": ENDS, "logits_per_text": PAIRS,
+}  # fmt: skip
+# Where a stage between blocks and results ends: its name, the module, and what the module leaves to its caller.
+BETWEEN = {
+    **dict.fromkeys(("bert", "roberta", "longformer"), ((POOLER, "pooler", None),)),
+    "albert": ((POOLER, "pooler_activation", None),),
+    "distilbert": ((POOLER, "pre_classifier", torch.relu),),
+    "clip": ((IMAGES, "visual_projection", None), (TEXTS, "text_projection", None)),
+}
 
 
 def load_theirs(folder, class_name, dtype):
@@ -27,7 +41,7 @@ def load_theirs(folder, class_name, dtype):
 
     Returns
     -------
-    torch.nn.Module
+    Theirs
         The model, in evaluation mode.
     """
     import transformers  # takes seconds to import
@@ -38,7 +52,7 @@ def load_theirs(folder, class_name, dtype):
         loaded = getattr(transformers, class_name).from_pretrained(folder, dtype=DTYPES[dtype], **settings)
     if dtype == "float64":
         _widen(loaded)
-    return loaded.eval()
+    return Theirs(loaded.eval(), dtype)
 
 
 def _widen(model):
@@ -53,89 +67,103 @@ def _widen(model):
             module.gelu_impl = torch.nn.GELU("tanh")
 
 
-def run_theirs(model, model_type, ids, dtype, *, true=None):
-    """Run a model of `transformers` and look at every layer.
+@dataclass(frozen=True)
+class Theirs:
+    """A model of `transformers` in this process.
 
-    Parameters
+    Attributes
     ----------
     model : torch.nn.Module
         The model.
-    model_type : str
-        Its family.
-    ids : dict of (str, numpy.ndarray of int)
-        As for `compare.folder.ours.run_ours`.
     dtype : {"float64", "float32"}
         In which it computes.
-    true : list of (list of numpy.ndarray), optional
-        What each layer shall hand to the next, instead of what it returns.
-
-    Returns
-    -------
-    Seen
-        What it showed, in NumPy arrays.
     """
-    base = getattr(model, model.base_model_prefix, model)
-    paths = conventions(model_type).blocks
-    stacks = [_Stack(base, path, None if true is None else true[i]) for i, path in enumerate(paths)]
-    words = {"token_ids": "input_ids", "target_ids": "decoder_input_ids", "images": "pixel_values"}
-    keywords = {words[key]: torch.tensor(x) for key, x in ids.items()}
-    if "images" in ids:
-        keywords["pixel_values"] = keywords["pixel_values"].to(DTYPES[dtype])
-    with torch.no_grad(), _wide(dtype), ExitStack() as hooks:
-        for stack in stacks:
-            stack.enter(hooks)
-        told = model(**keywords, use_cache=False) if hasattr(model.config, "use_cache") else model(**keywords)
-    stages = {}
-    for name, stack in zip(stack_names(model_type), stacks, strict=True):
-        embedded, *layers = stack.seen
-        stages[f"{name}embeddings"] = embedded
-        stages |= {f"{name}layer {i}": layer for i, layer in enumerate(layers)}
-        stages[f"{name}last norm"] = stack.last
-    names = {
-        "logits_per_text": "logits of texts for images", "logits": "logits", "prediction_logits": "logits",
-        "seq_relationship_logits": NEXT, "sop_logits": NEXT,
-    }  # fmt: skip
-    stages |= {names[key]: _numpy(told[key]) for key in names if key in told}
-    return Seen(stages, [stack.seen for stack in stacks])
+
+    model: torch.nn.Module
+    dtype: str
+
+    def run(self, ids, *, true=None, note=None):
+        """Run it and look at every stage.
+
+        Parameters
+        ----------
+        ids : dict of (str, numpy.ndarray)
+            As for `compare.folder.ours.run_ours`.
+        true : dict of (str, numpy.ndarray), optional
+            By stage what it shall hand to the next, instead of what it returns.
+        note : callable, optional
+            Called after every stage.
+
+        Returns
+        -------
+        Seen
+            What it showed, in NumPy arrays.
+        """
+        hooks = _Hooks(self.model, true or {}, note or (lambda: None))
+        words = {"token_ids": "input_ids", "target_ids": "decoder_input_ids", "images": "pixel_values"}
+        keywords = {words[key]: torch.tensor(x) for key, x in ids.items()}
+        if "images" in ids:
+            keywords["pixel_values"] = keywords["pixel_values"].to(DTYPES[self.dtype])
+        if hasattr(self.model.config, "use_cache"):
+            keywords["use_cache"] = False
+        with torch.no_grad(), _wide(self.dtype), hooks:
+            told = self.model(**keywords)
+        results = {RESULTS[key]: _numpy(told[key]) for key in RESULTS if key in told}
+        return Seen(hooks.seen | results)
 
 
-class _Stack:
-    """The hooks of one stack of blocks."""
+class _Hooks(ExitStack):
+    """What looks at the stages of a model while it runs, and feeds them what is true."""
 
-    def __init__(self, base, path, true):
-        parent, _, name = path.rpartition(".")
-        self.parent = base.get_submodule(parent)
-        self.blocks = getattr(self.parent, name)
-        self.true = true
-        self.seen, self.last = [], None
+    def __init__(self, model, true, note):
+        super().__init__()
+        self.seen = {}
+        self._true, self._note = true, note
+        base, model_type = getattr(model, model.base_model_prefix, model), model.config.model_type
+        for name, path in zip(stack_names(model_type), conventions(model_type).blocks, strict=True):
+            self._watch_stack(base, name, path)
+        for stage, path, rest in BETWEEN.get(model_type, ()):
+            module = getattr(base, path, None) or getattr(model, path, None)
+            if module is not None:
+                self._on(module, stage, rest=rest)
 
-    def enter(self, hooks):
-        first = self.blocks[0].register_forward_pre_hook(self._embedded, with_kwargs=True)
-        hooks.callback(first.remove)
-        for block in self.blocks:
-            hooks.callback(block.register_forward_hook(self._passed).remove)
-        hooks.callback(self.parent.register_forward_hook(self._ended).remove)
+    def _watch_stack(self, base, name, path):
+        parent = base.get_submodule(path.rpartition(".")[0])
+        blocks = base.get_submodule(path)
+        entrance = blocks[0].register_forward_pre_hook(self._entering(f"{name}embeddings"), with_kwargs=True)
+        self.callback(entrance.remove)
+        numbers = count()  # one block may be several layers
+        for block in blocks:
+            self._on(block, lambda: f"{name}layer {next(numbers)}")
+        self._on(parent, f"{name}last norm")
 
-    def _embedded(self, block, args, keywords):
-        if self.seen:  # one block may be several layers
-            return args, keywords
-        if args:
-            return (self._pass(args[0]), *args[1:]), keywords
-        return args, {**keywords, "hidden_states": self._pass(keywords["hidden_states"])}
+    def _entering(self, stage):
+        def hook(module, args, keywords):
+            if stage in self.seen:
+                return args, keywords
+            if args:
+                return (self._point(stage, args[0]), *args[1:]), keywords
+            return args, {**keywords, "hidden_states": self._point(stage, keywords["hidden_states"])}
 
-    def _passed(self, block, args, output):
-        if isinstance(output, tuple | list):
-            return type(output)((self._pass(output[0]), *output[1:]))
-        return self._pass(output)
+        return hook
 
-    def _ended(self, parent, args, output):
-        self.last = _numpy(output[0])
+    def _on(self, module, stage, *, rest=None):
+        def hook(module, args, output):
+            name = stage if isinstance(stage, str) else stage()
+            if isinstance(output, torch.Tensor):
+                return self._point(name, output if rest is None else rest(output))
+            if isinstance(output, dict):
+                key = next(iter(output))
+                output[key] = self._point(name, output[key])
+                return output
+            return type(output)((self._point(name, output[0]), *output[1:]))
 
-    def _pass(self, x):
-        self.seen.append(_numpy(x))
-        if self.true is None:
-            return x
-        return torch.tensor(self.true[len(self.seen) - 1], dtype=x.dtype)
+        self.callback(module.register_forward_hook(hook).remove)
+
+    def _point(self, stage, x):
+        self.seen[stage] = _numpy(x)
+        self._note()
+        return torch.tensor(self._true[stage], dtype=x.dtype) if stage in self._true else x
 
 
 def _numpy(x):

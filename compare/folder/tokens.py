@@ -19,12 +19,12 @@ def read_text(folder, text, config):
     text : str
         The text.
     config : object
-        Knows the vocabulary, and perhaps how many positions there are.
+        Knows the vocabulary.
 
     Returns
     -------
-    dict of (str, numpy.ndarray of int)
-        ``"token_ids"``, shape (1, n_seq).
+    numpy.ndarray of int, shape (1, n_seq)
+        All tokens of the text.
 
     Raises
     ------
@@ -40,8 +40,7 @@ def read_text(folder, text, config):
         ids = Tokenizer.from_file(str(path)).encode(text).ids
     except Exception as error:  # the library raises nothing more precise
         raise CheckpointError(f"{path}: expected a tokenizer, got {error}") from error
-    ids = ids[: getattr(config, "n_position", len(ids))]
     if not ids or max(ids) >= config.vocab_size:
         expected = f"tokens below vocab_size = {config.vocab_size}"
         raise CheckpointError(f"{path}: expected {expected}, got {max(ids, default='none')}")
-    return {"token_ids": np.array([ids])}
+    return np.array([ids])

@@ -8,26 +8,53 @@ from contextvars import ContextVar
 
 from refimpl.blocks.causal_block import causal_block
 from refimpl.blocks.encoder import stack
+from refimpl.blocks.relative.stack import relative_stack
 from refimpl.models.decoder.embed import embed
 
 _active = ContextVar("watch")
 
 
 class Watch:
-    """What goes into the first layer of every stack of blocks, and what each layer returns.
+    """What the stages of a model return, from the embeddings upwards.
 
     Parameters
     ----------
-    true : list of (list of array), optional
-        The same, as it should be: whatever a layer returns, this goes on to the next one.
+    stacks : sequence of str
+        What stands in front of the names of the stages of each stack of blocks, in the order in which they run.
+    true : dict of (str, array), optional
+        By stage what it should return: whatever it does return, this goes on to the next one.
+    note : callable, optional
+        Called without arguments after every stage.
     """
 
-    def __init__(self, true=None):
-        self.true = true
-        self.seen = []
+    def __init__(self, stacks, true=None, note=None):
+        self.seen = {}
+        self._true = true or {}
+        self._note = note or (lambda: None)
+        self._waiting = [*stacks]
+        self._stack, self._n_layer = "", 0
+
+    def point(self, stage, x):
+        """Note what a stage returns.
+
+        Parameters
+        ----------
+        stage : str
+            Its name.
+        x : array
+            Its output.
+
+        Returns
+        -------
+        array
+            What the next stage shall read.
+        """
+        self.seen[stage] = x
+        self._note()
+        return self._true.get(stage, x)
 
     def enters(self, x):
-        """Note what enters a stack.
+        """Note what enters the next stack.
 
         Parameters
         ----------
@@ -39,8 +66,8 @@ class Watch:
         array
             What its first layer shall read.
         """
-        self.seen.append([])
-        return self.passes(x)
+        self._stack, self._n_layer = self._waiting.pop(0), 0
+        return self.point(f"{self._stack}embeddings", x)
 
     def passes(self, x):
         """Note what a layer returns.
@@ -55,17 +82,36 @@ class Watch:
         array
             What the next layer shall read.
         """
-        self.seen[-1].append(x)
-        return x if self.true is None else self.true[len(self.seen) - 1][len(self.seen[-1]) - 1]
+        self._n_layer += 1
+        return self.point(f"{self._stack}layer {self._n_layer - 1}", x)
+
+    def ends(self, x):
+        """Note what the norm behind the last layer returns.
+
+        Parameters
+        ----------
+        x : array
+            Its output.
+
+        Returns
+        -------
+        array
+            What reads the stack shall read.
+        """
+        return self.point(f"{self._stack}last norm", x)
 
 
 @contextmanager
-def watching(true=None):
+def watching(stacks, true=None, note=None):
     """Watch the models that are called inside.
 
     Parameters
     ----------
-    true : list of (list of array), optional
+    stacks : sequence of str
+        As for `Watch`.
+    true : dict of (str, array), optional
+        As for `Watch`.
+    note : callable, optional
         As for `Watch`.
 
     Yields
@@ -73,7 +119,7 @@ def watching(true=None):
     Watch
         What has been seen so far.
     """
-    watch = Watch(true)
+    watch = Watch(stacks, true, note)
     token = _active.set(watch)
     try:
         yield watch
@@ -81,7 +127,7 @@ def watching(true=None):
         _active.reset(token)
 
 
-def watched_stack(x, shared, params, *, block, n_layer, **settings):
+def watched_stack(x, shared, params, *, block, n_layer, norm=None, **settings):
     """Run a stack of blocks, as `stack`, and watch it.
 
     Parameters
@@ -96,6 +142,8 @@ def watched_stack(x, shared, params, *, block, n_layer, **settings):
         The blocks.
     n_layer : int
         How many.
+    norm : callable, optional
+        The norm behind them.
     **settings
         As for `stack`.
 
@@ -105,8 +153,31 @@ def watched_stack(x, shared, params, *, block, n_layer, **settings):
         As of `stack`.
     """
     blocks = [block] * n_layer if callable(block) else block
-    watched = [_watched(each) for each in blocks]
-    return stack(_active.get().enters(x), shared, params, block=watched, n_layer=n_layer, **settings)
+    watch = _active.get()
+    parts = {"block": [_watched(each) for each in blocks], "norm": norm and _watched(norm, Watch.ends)}
+    return stack(watch.enters(x), shared, params, n_layer=n_layer, **parts, **settings)
+
+
+def watched_relative_stack(x, memory, relative, params, *, block, **settings):
+    """Run a stack of Transformer-XL's blocks, as `relative_stack`, and watch it.
+
+    Parameters
+    ----------
+    x : array, shape (n_batch, n_seq, d_model)
+        The segment.
+    memory, relative, params : array, array and dict of array
+        As for `relative_stack`.
+    block : callable
+        The block.
+    **settings
+        As for `relative_stack`.
+
+    Returns
+    -------
+    y, pullback
+        As of `relative_stack`.
+    """
+    return relative_stack(_active.get().enters(x), memory, relative, params, block=_watched(block), **settings)
 
 
 def watched_embed(*args, **settings):
@@ -142,11 +213,40 @@ def watched_causal_block(*args, **settings):
     return _watched(causal_block)(*args, **settings)
 
 
-def _watched(block):
+def watched_as(stage, part, place=None):
+    """Let a part of a model be watched.
+
+    Parameters
+    ----------
+    stage : str
+        The name of the stage that ends there.
+    part : callable
+        ``part(...) -> (y, pullback)``.
+    place : int, optional
+        Which element of a tuple y ends the stage.
+
+    Returns
+    -------
+    callable
+        The same, and its output is noted.
+    """
+
     def variant(*args, **settings):
-        y, pullback = block(*args, **settings)
+        y, pullback = part(*args, **settings)
+        if place is None:
+            return _active.get().point(stage, y), pullback
+        y = [*y]
+        y[place] = _active.get().point(stage, y[place])
+        return tuple(y), pullback
+
+    return variant
+
+
+def _watched(part, note=Watch.passes):
+    def variant(*args, **settings):
+        y, pullback = part(*args, **settings)
         state, *told = y if isinstance(y, tuple) else (y,)
-        state = _active.get().passes(state)
+        state = note(_active.get(), state)
         return ((state, *told) if isinstance(y, tuple) else state), pullback
 
     return variant

@@ -74,10 +74,7 @@ def answer(note, arrays):
         # The model may write into its labels.
         **({"labels": tensors["labels"].clone()} if "labels" in tensors else {}),
     }
-    # The model masks its scores in float32 whatever its dtype, with the lowest number of its dtype: in float64 that
-    # raises.  There, and only there, `Tensor.float` has to leave the scores as they are.
-    wide = patch.object(torch.Tensor, "float", torch.Tensor.double) if note["dtype"] == "float64" else nullcontext()
-    with wide:
+    with _wide(note["dtype"]):
         found = torch.func.functional_call(model, params, (), keywords, tie_weights=False)
     outputs = {f"state{i}": state for i, state in enumerate(found.hidden_states)}
     outputs["memory"] = torch.stack([memory.transpose(0, 1) for memory in found.mems])
@@ -94,6 +91,64 @@ def answer(note, arrays):
     return {key: gradient.numpy() for key, gradient in zip(leaves, gradients, strict=True)}
 
 
+def show(note, arrays):
+    """Load a model from a folder, run it, and show what each stage returns.
+
+    Parameters
+    ----------
+    note : dict
+        ``folder``, ``class_name`` and ``dtype``.
+    arrays : dict of numpy.ndarray
+        ``ids``, ``memory`` (n_layer, n_batch, n_before, d_model), and perhaps ``true:*``, what the stage of this name
+        shall hand to the next one instead of what it returns.
+
+    Returns
+    -------
+    dict of numpy.ndarray
+        ``embeddings``, ``layer {i}``, and the ``log-probabilities`` of a model with a head.
+    """
+    import torch
+    import transformers
+
+    dtype = getattr(torch, note["dtype"])
+    settings = {"torch_dtype": dtype, "use_safetensors": True, "local_files_only": True}
+    model = getattr(transformers, note["class_name"]).from_pretrained(note["folder"], **settings)
+    model = model.to(dtype).eval()  # its projections are in float32 whatever is asked for
+    base = getattr(model, "transformer", model)
+    tensors = {key: torch.from_numpy(x) for key, x in arrays.items()}
+    if note["dtype"] == "float64":  # a file has no more digits than float32 of what is no weight
+        steps = torch.arange(0.0, model.config.d_model, 2.0, dtype=torch.float64)
+        base.pos_emb.inv_freq = 1 / 10000 ** (steps / model.config.d_model)
+    seen = {}
+
+    def watched(stage):
+        def hook(module, inputs, output):
+            rest = None if isinstance(output, torch.Tensor) else output[1:]
+            seen[stage] = (output if rest is None else output[0]).transpose(0, 1)
+            if (true := tensors.get(f"true:{stage}")) is None:
+                return None
+            return true.transpose(0, 1) if rest is None else [true.transpose(0, 1), *rest]
+
+        return hook
+
+    base.word_emb.register_forward_hook(watched("embeddings"))
+    for i, layer in enumerate(base.layers):
+        layer.register_forward_hook(watched(f"layer {i}"))
+    with torch.no_grad(), _wide(note["dtype"]):
+        found = model(tensors["ids"], mems=[memory.transpose(0, 1) for memory in tensors["memory"]])
+    if "prediction_scores" in found:
+        seen["log-probabilities"] = found.prediction_scores
+    return {stage: x.numpy() for stage, x in seen.items()}
+
+
+def _wide(dtype):
+    # The model masks its scores in float32 whatever its dtype, with the lowest number of its dtype: in float64 that
+    # raises.  There, and only there, `Tensor.float` has to leave the scores as they are.
+    import torch
+
+    return patch.object(torch.Tensor, "float", torch.Tensor.double) if dtype == "float64" else nullcontext()
+
+
 def main():
     """Answer requests until there are no more."""
     # Whatever the libraries print must not stand between the answers.
@@ -103,7 +158,8 @@ def main():
         with np.load(io.BytesIO(sys.stdin.buffer.read(struct.unpack("<q", head)[0])), allow_pickle=False) as request:
             arrays = dict(request)
         try:
-            found, note = answer(json.loads(str(arrays.pop("note"))), arrays), {}
+            asked = json.loads(str(arrays.pop("note")))
+            found, note = (show if "folder" in asked else answer)(asked, arrays), {}
         except Exception as error:
             found, note = {}, {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
         stream = io.BytesIO()

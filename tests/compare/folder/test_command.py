@@ -1,6 +1,7 @@
 """The command on folders: what it prints, what it writes, and how it ends."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -51,7 +52,7 @@ def test_run_takes_a_folder(right, inside, tmp_path):
     report = json.loads((tmp_path / "report" / "report.json").read_text())
     assert not problems(report)
     assert [row["config"]["name"] for row in report["cases"]] == [
-        "embeddings", "layer 0", "layer 1", "layer 2", "logits", "next-sentence logits",
+        "embeddings", "layer 0", "layer 1", "layer 2", "pooler", "logits", "next-sentence logits",
     ]  # fmt: skip
     [study] = [row["study"] for row in report["cases"] if "study" in row]
     assert set(study["panels"][0]["lines"]) == {"alone", "in the model"}
@@ -171,3 +172,61 @@ def test_an_interruption_is_one_line(command, right, inside, tmp_path, monkeypat
 def test_a_text_that_is_not_utf_8_is_refused(right, inside, tmp_path):
     status, _, err = inside("checkpoint", right, "--text", "caf\udce9", "--output", tmp_path)
     assert (status, err) == (2, "refcompare: the text must be UTF-8, got bytes that are no characters\n")
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory):
+    """A BERT of 13 positions with a tokenizer of single letters."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    folder = tmp_path_factory.mktemp("reading")
+    tiny_model("BertForTokenClassification", tiny_config("bert")).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordLevel({letter: i + 1 for i, letter in enumerate("abcdefgh")}, unk_token="a"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_what_of_a_text_was_cut_is_said_everywhere(reading, inside, tmp_path):
+    words = ("--text", "a b c d e f g h " * 2, "--seed", 3, "--dtype", "float32", "--output", tmp_path)
+    status, out, err = inside("checkpoint", reading, *words)
+    assert (status, err) == (0, "")
+    said = "the text has 16 tokens, and the models read the first 13 of them (n_position = 13)"
+    assert f"In float32 every stage is equal to rounding. T{said[1:]}." in out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {tuple(row["config"]["settings"]["notes"]) for row in report["cases"]} == {(said,)}
+    assert all(row["config"]["sizes"] == {"token_ids": [1, 13]} for row in report["cases"])
+    assert said[1:] in (tmp_path / "report.html").read_text()
+    # The command that repeats a row reads the same.
+    assert report["cases"][0]["repeat"].endswith("--text 'a b c d e f g h a b c d e f g h ' --seed 3 --dtype float32")
+
+
+def test_a_text_that_fits_is_no_news(reading, inside, tmp_path):
+    status, out, _ = inside("checkpoint", reading, "--text", "a b c", "--dtype", "float32", "--output", tmp_path)
+    assert status == 0
+    assert out.startswith(f"{reading.name}: BertForTokenClassification, float32 ")
+    assert "the text" not in out.lower()
+
+
+def test_a_text_and_random_tokens_exclude_each_other(reading, inside):
+    status, _, err = inside("checkpoint", reading, "--text", "a", "--tokens", 3)
+    said = "--tokens is for random tokens and means nothing for a text; leave one of the two out"
+    assert (status, err) == (2, f"refcompare: {said}\n")
+
+
+def test_more_than_fits_into_the_memory_is_refused_before_the_work(inside, tmp_path):
+    tiny_model("BloomForCausalLM", tiny_config("bloom")).save_pretrained(tmp_path)
+    words = ("--tokens", 10**9, "--memory-limit", 2, "--output", tmp_path / "report")
+    status, out, err = inside("checkpoint", tmp_path, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"refcompare: {tmp_path}: 1000000000 tokens need about " in err
+    assert "of memory, more than the limit of 2 GiB; about " in err
+
+
+def test_folders_of_one_name_are_told_apart(reading, inside, tmp_path):
+    both = [shutil.copytree(reading, tmp_path / parent / "model") for parent in ("one", "two")]
+    status, out, _ = inside("run", *both, "--dtype", "float32", "--output", tmp_path / "report")
+    assert status == 0
+    assert all(f"{folder}: BertForTokenClassification, float32" in out for folder in both)
+    status, _, err = inside("run", both[0], both[0], "--output", tmp_path / "report")
+    assert (status, err) == (2, "refcompare: every folder must be given once\n")

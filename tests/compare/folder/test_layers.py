@@ -4,54 +4,24 @@ import numpy as np
 import pytest
 import torch
 
+from compare.folder.inputs import draw_inputs
 from compare.folder.job import finding
-from compare.folder.layers import ALONE, IN_MODEL, compare_layers, draw_inputs
+from compare.folder.layers import ALONE, IN_MODEL
 from compare.folder.ours import KINDS, reads_two
-from compare.folder.theirs import load_theirs
-from refimpl.checkpoints import FAMILIES, load_folder
+from refimpl.checkpoints import FAMILIES
 from refimpl.models.gpt.config import GptConfig
 from refimpl.positions.rotary_layout import half_to_interleaved
-from tests.checkpoints.tiny import tiny_config, tiny_model
-
-CLASSES = [
-    (name, class_name)
-    for name in KINDS
-    for class_name in sorted({*FAMILIES[name].names.architectures.values()})
-    if not any(part in class_name for part in ("ForSequenceClassification", "ForTokenClassification", "ForQuestion"))
-]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Make each folder once."""
-    made = {}
-
-    def folder(name, class_name):
-        if class_name not in made:
-            made[class_name] = tmp_path_factory.mktemp(class_name)
-            tiny_model(class_name, tiny_config(name)).save_pretrained(made[class_name])
-        return made[class_name]
-
-    return folder
-
-
-def compared(folder, class_name, dtype, spoil=None):
-    checkpoint = load_folder(folder)
-    name = checkpoint.model_type
-    names = FAMILIES[name].names
-    groups, _ = names.architecture(checkpoint.params, checkpoint.config, [class_name])
-    model = load_theirs(folder, class_name, dtype)
-    if spoil:
-        with torch.no_grad():
-            spoil(model)
-    inputs = draw_inputs(name, checkpoint.config, n_seq=9)
-    return compare_layers(checkpoint, groups, model, inputs, dtype)
+from tests.compare.folder.compared import CLASSES, compared
 
 
 @pytest.mark.parametrize(("eos_id", "left"), [(None, {0, 1, 2}), (2, {0, 1}), ((0, 2), {1})])
 def test_no_token_that_ends_a_text_is_drawn(eos_id, left):
     config = GptConfig(vocab_size=4, n_position=32, d_model=2, n_head=1, n_layer=1, d_ff=2, pad_id=3, eos_id=eos_id)
     assert set(np.ravel(draw_inputs("gpt2", config, n_seq=32)["token_ids"]).tolist()) == left
+
+
+def test_every_family_that_loads_is_compared():
+    assert {*KINDS} == {*FAMILIES}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -152,7 +122,7 @@ def test_a_spoiled_half_of_an_encoder_decoder_is_named(path, stage, folders):
 
 @pytest.mark.parametrize(
     ("path", "stage"),
-    [("transformer.wpe", "embeddings"), ("transformer.h.2.mlp.c_fc", "layer 2"), ("transformer.ln_f", "logits")],
+    [("transformer.wpe", "embeddings"), ("transformer.h.2.mlp.c_fc", "layer 2"), ("transformer.ln_f", "last norm")],
 )
 def test_what_stands_below_and_above_the_layers_is_named(path, stage, folders):
     folder = folders("gpt2", "GPT2LMHeadModel")
