@@ -36,6 +36,33 @@ def next_positions(n_seen, n_new, *, is_token=None):
     return xp.where(is_token, n_seen[:, None] + ranks, -1)
 
 
+def check_past(past, n_layer, *, each="layer"):
+    """Require what a model remembers: something for each of its layers.
+
+    Parameters
+    ----------
+    past : tuple of (KeyValueCache or tuple)
+        What is remembered.
+    n_layer : int
+        The number of layers.
+    each : str, optional
+        What they are called, for the message.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer or more.
+    TypeError
+        If it is no tuple, or an entry is no cache.
+    """
+    if not isinstance(past, tuple | list):
+        raise TypeError(f"past must be a tuple of caches, one for each {each}, got {type(past).__name__}")
+    check_setting("len(past)", len(past), len(past) == n_layer, f"{n_layer}, one for each {each}")
+    for i, layer in enumerate(past):
+        if not (hasattr(layer, "n_seen") or isinstance(layer, tuple)):
+            raise TypeError(f"past[{i}] must be a cache, got {type(layer).__name__}")
+
+
 def newest(mask, new):
     """Say which of the new places are tokens, from a mask of all places so far.
 

@@ -2,11 +2,11 @@
 
 from refimpl.arrays import array_namespace, check_setting, check_shape, check_shapes, scope
 from refimpl.attention.cache.key_value import empty_cache
-from refimpl.attention.cache.rows import newest
+from refimpl.attention.cache.rows import check_past, newest
 from refimpl.blocks.causal_block import causal_block
 from refimpl.layers.linear import linear
 from refimpl.models.decoder.attend import Recall
-from refimpl.models.decoder.config import decoder_shapes
+from refimpl.models.decoder.config import DecoderConfig, decoder_shapes
 from refimpl.models.decoder.embed import embed
 from refimpl.models.decoder.lm import HEAD, TOKENS
 
@@ -79,11 +79,11 @@ def decoder_read(token_ids, params, past, *, config, mask=None, position_ids=Non
         If the ids are not integers or the mask is not boolean.
     """
     array_namespace(token_ids, params, mask, position_ids)
+    check_setting("config", config, isinstance(config, DecoderConfig), "a DecoderConfig")
     check_shapes(params, decoder_shapes(config))
     check_shape("token_ids", token_ids, (None, None))
     remembered = _nothing_yet(token_ids, params, config) if past is None else past
-    n_layer = config.n_layer
-    check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")
+    check_past(remembered, config.n_layer)
     settings = {**config.attention_settings(), "is_token": newest(mask, token_ids), "positions": position_ids}
 
     state, _ = embed(token_ids, scope(params, "embeddings."), config=config)

@@ -1,8 +1,8 @@
 """An encoder–decoder that writes on: what was read is remembered once, what was written step by step."""
 
-from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
+from refimpl.arrays import array_namespace, check_shape, check_tokens, scope
 from refimpl.attention.cache.key_value import empty_cache
-from refimpl.attention.cache.rows import newest, next_positions
+from refimpl.attention.cache.rows import check_past, newest, next_positions
 from refimpl.attention.mask import padding_mask
 from refimpl.attention.multi_head_decode import remember
 from refimpl.blocks.decoding.decoder_block import post_norm_decoder_decode, pre_norm_decoder_decode
@@ -122,8 +122,7 @@ def encoder_decoder_read(token_ids, params, past, *, config, mask=None, position
     xp = array_namespace(token_ids, params, mask, position_ids)
     check_config(params, config)
     check_shape("token_ids", token_ids, (None, None))
-    n_layer = config.n_decoder_layer
-    check_setting("len(past)", len(past), len(past) == n_layer, f"{n_layer}, one for each block of the decoder")
+    check_past(past, config.n_decoder_layer, each="block of the decoder")
     is_token = newest(mask, token_ids)
     counted = next_positions(past[0][0].n_seen, token_ids.shape[1], is_token=is_token)
     places = xp.where(counted >= 0, counted, 0) if position_ids is None else position_ids

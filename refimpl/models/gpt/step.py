@@ -2,13 +2,13 @@
 
 from refimpl.arrays import array_namespace, check_scopes, check_setting, check_shape, pick, scope
 from refimpl.attention.cache.key_value import empty_cache
-from refimpl.attention.cache.rows import newest, next_positions
+from refimpl.attention.cache.rows import check_past, newest, next_positions
 from refimpl.blocks.decoding.encoder_block import post_norm_decode, pre_norm_decode
 from refimpl.layers.layer_norm import layer_norm
 from refimpl.layers.linear import linear
 from refimpl.models.gpt.config import GptConfig
 from refimpl.models.gpt.heads import HEAD, TOKEN_TABLE
-from refimpl.models.gpt.model import BACKBONE, EMBEDDING_KEYS, check_tables, gpt_embeddings
+from refimpl.models.gpt.model import EMBEDDING_KEYS, check_tables, gpt_embeddings
 
 
 def gpt_step(token_ids, params, past, *, config, mask=None, position_ids=None):
@@ -77,12 +77,13 @@ def gpt_read(token_ids, params, past, *, config, mask=None, position_ids=None):
     """
     xp = array_namespace(token_ids, params, mask, position_ids)
     check_setting("config", config, isinstance(config, GptConfig), "a GptConfig")
-    check_scopes(params, BACKBONE if config.tied else (*BACKBONE, HEAD))
+    blocks = [f"layers.{i}." for i in range(config.n_layer)]
+    others = (*EMBEDDING_KEYS, *(["norm."] if config.norm_first else []), *([] if config.tied else [HEAD]))
+    check_scopes(params, (*others, *blocks))
     check_shape("token_ids", token_ids, (None, None))
     check_tables(params, config)
     remembered = _empty(token_ids, params, config) if past is None else past
-    n_layer = config.n_layer
-    check_setting("len(past)", len(remembered), len(remembered) == n_layer, f"{n_layer}, one for each layer")
+    check_past(remembered, config.n_layer)
     is_token = newest(mask, token_ids)
     counted = next_positions(remembered[0].n_seen, token_ids.shape[1], is_token=is_token)
     places = xp.where(counted >= 0, counted, 0) if position_ids is None else position_ids

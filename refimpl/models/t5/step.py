@@ -1,8 +1,8 @@
 """A T5 that writes on: what was read is remembered once, what was written step by step."""
 
-from refimpl.arrays import array_namespace, check_setting, check_shape, check_tokens, scope
+from refimpl.arrays import array_namespace, check_shape, check_tokens, scope
 from refimpl.attention.cache.key_value import empty_cache
-from refimpl.attention.cache.rows import newest
+from refimpl.attention.cache.rows import check_past, newest
 from refimpl.blocks.decoding.biased_attention import remember_unscaled
 from refimpl.blocks.decoding.t5_block import t5_decoder_decode
 from refimpl.layers.embedding import embedding
@@ -114,8 +114,7 @@ def t5_read(token_ids, params, past, *, config, mask=None):
     array_namespace(token_ids, params, mask)
     check_config(params, config)
     check_shape("token_ids", token_ids, (None, None))
-    n_layer = config.n_decoder_layer
-    check_setting("len(past)", len(past), len(past) == n_layer, f"{n_layer}, one for each block of the decoder")
+    check_past(past, config.n_decoder_layer, each="block of the decoder")
     settings = {**block_settings(config), "max_distance": config.max_distance, "is_token": newest(mask, token_ids)}
 
     x, _ = embedding(token_ids, scope(params, "embedding."))
