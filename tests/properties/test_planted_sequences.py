@@ -13,11 +13,11 @@ from refimpl.blocks.decoding.decoder_block import post_norm_decoder_decode, pre_
 from refimpl.blocks.decoding.t5_block import t5_decoder_decode
 from refimpl.models.encoder_decoder.heads import encoder_decoder_lm
 from refimpl.models.encoder_decoder.model import encoder_decoder
-from refimpl.models.encoder_decoder.step import encoder_decoder_step
+from refimpl.models.encoder_decoder.step import encoder_decoder_read, encoder_decoder_step
 from refimpl.models.t5.halves import t5_decoder
 from refimpl.models.t5.heads import t5_lm
 from refimpl.models.t5.model import t5
-from refimpl.models.t5.step import t5_step
+from refimpl.models.t5.step import t5_read, t5_step
 from tests.properties import test_sequences
 from tests.properties.examples import N_PLANTED
 from tests.properties.registry import component_of
@@ -34,15 +34,22 @@ def everything(n_query, n_key, *, like):
 
 def step_of_blind_crossing():
     wrong = rewritten(cross_attention_decode, "past.positions >= 0", "past.positions >= -1")
-    return rewritten(
-        encoder_decoder_step,
+    read = rewritten(
+        encoder_decoder_read,
         post_norm_decoder_decode=rewritten(post_norm_decoder_decode, cross_attention_decode=wrong),
         pre_norm_decoder_decode=rewritten(pre_norm_decoder_decode, cross_attention_decode=wrong),
     )
+    return rewritten(encoder_decoder_step, encoder_decoder_read=read)
+
+
+def step_that_counts_anew():
+    read = rewritten(encoder_decoder_read, "(past[0][0].n_seen", "(0 * past[0][0].n_seen")
+    return rewritten(encoder_decoder_step, encoder_decoder_read=read)
 
 
 def t5_step_of(**names):
-    return rewritten(t5_step, t5_decoder_decode=rewritten(t5_decoder_decode, **names))
+    read = rewritten(t5_read, t5_decoder_decode=rewritten(t5_decoder_decode, **names))
+    return rewritten(t5_step, t5_read=read)
 
 
 class Forgetful:
@@ -69,10 +76,7 @@ BROKEN = {
     ),
     "padding of T5's source is asked": (MASKED, t5, lambda: rewritten(t5, "memory_mask=mask", "memory_mask=None")),
     "a memory that is asked for padding": (WHOLE, encoder_decoder_lm, step_of_blind_crossing),
-    "positions counted anew at every step": (
-        WHOLE, encoder_decoder_lm,
-        lambda: rewritten(encoder_decoder_step, "(past[0][0].n_seen", "(0 * past[0][0].n_seen"),
-    ),
+    "positions counted anew at every step": (WHOLE, encoder_decoder_lm, step_that_counts_anew),
     "a memory that T5 asks for padding": (
         WHOLE, t5_lm,
         lambda: t5_step_of(biased_cross_decode=rewritten(biased_cross_decode, ".positions >= 0", ".positions >= -1")),
