@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from threadpoolctl import threadpool_limits
 
 # For what is loaded later, such as torch; `one_thread` limits what is loaded already.
@@ -19,6 +20,10 @@ UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large]
 COMMON = {"report_multiple_bugs": False, "deadline": None, "database": None, "suppress_health_check": UNHURRIED}
 settings.register_profile("ci", max_examples=30, derandomize=True, **COMMON)
 settings.register_profile("fresh", max_examples=2000, derandomize=False, print_blob=True, **COMMON)
+# Hypothesis also tries numbers and words that it finds in our own modules, in those that are loaded by then: which
+# examples a test sees would depend on the tests before it, and on whether the clone lies in a folder called "tests".
+NOTHING_FOUND = providers.Constants()
+providers._get_local_constants = lambda: NOTHING_FOUND
 DEFAULT_SEED = 20260101
 
 
