@@ -50,18 +50,23 @@ def load_theirs(folder, class_name, dtype):
     settings = {**kernels, "use_safetensors": True, "local_files_only": True}
     with _wide(dtype):
         loaded = getattr(transformers, class_name).from_pretrained(folder, dtype=DTYPES[dtype], **settings)
+    _compute_constants(loaded)
     if dtype == "float64":
         _widen(loaded)
     return Theirs(loaded.eval(), dtype)
 
 
-def _widen(model):
-    """Replace what has no more digits than float32 has, and is no weight."""
+def _compute_constants(model):
+    """Replace what is no weight, and has no more digits than its file: in bfloat16, sinusoids have three."""
     names = FAMILIES[model.config.model_type].names
     for name, parameter in model.named_parameters():
         make = names.maker(name.removeprefix(names.prefix))
         if make:  # a table of sinusoids
             parameter.data = torch.tensor(make(tuple(parameter.shape)), dtype=parameter.dtype)
+
+
+def _widen(model):
+    """Replace what has no more digits than float32 has."""
     for module in model.modules():
         if hasattr(module, "gelu_impl"):  # Bloom's own, with sqrt(2 / pi) in eight digits
             module.gelu_impl = torch.nn.GELU("tanh")

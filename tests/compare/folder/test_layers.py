@@ -11,6 +11,7 @@ from compare.folder.ours import KINDS, reads_two
 from refimpl.checkpoints import FAMILIES
 from refimpl.models.gpt.config import GptConfig
 from refimpl.positions.rotary_layout import half_to_interleaved
+from tests.checkpoints.tiny import tiny_config, tiny_model
 from tests.compare.folder.compared import CLASSES, compared
 
 
@@ -35,6 +36,18 @@ def test_what_is_equal_passes_in_every_stage(name, class_name, dtype, folders):
     n_layer = sum("layer" in stage for stage in layers.peer)
     assert n_layer == (5 if reads_two(name) or name == "clip" else 3)
     assert any("embeddings" in stage for stage in layers.peer)
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_sinusoids_that_a_file_holds_in_half_precision_are_no_fault_of_the_model(half, tmp_path):
+    class_name = "PegasusModel"
+    model = tiny_model(class_name, tiny_config("pegasus")).to(half)
+    model.save_pretrained(tmp_path)
+    layers = compared(tmp_path, class_name, "float32")
+    assert layers.first(ALONE) is layers.first(IN_MODEL) is None
+    # Sinusoids that are wrong still are.
+    layers = compared(tmp_path, class_name, "float32", lambda model: model.encoder.embed_positions.weight.mul_(1.001))
+    assert layers.first(ALONE) == "encoder embeddings"
 
 
 def transposed(matrix):
