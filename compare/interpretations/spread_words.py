@@ -40,8 +40,8 @@ def log(x):
 def sqrt(x):
     with np.errstate(all="ignore"):
         value = np.sqrt(x.value)
-        # At 0 the first order is infinite; the root of an error of size s is of size sqrt(s).
-        variance = np.where(value > 0, variance_of(x) / (4 * value * value), np.sqrt(variance_of(x)))
+        # Near 0 the first order has no bound, but no root moves by more than the root of what moved its square.
+        variance = np.fmin(variance_of(x) / (4 * value * value), np.sqrt(variance_of(x)))
     return stored(value, variance, x.dtype)
 
 

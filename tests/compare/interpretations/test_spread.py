@@ -104,6 +104,15 @@ def test_a_square_near_0_has_the_square_of_the_error():
         assert 0.7 < (x * x).sigma[0] / np.sqrt(np.mean(made * made)) < 1.1
 
 
+def test_the_root_undoes_a_square_near_0():
+    errors = np.random.default_rng(0).normal(scale=np.sqrt(V), size=1_000_000)
+    for value in (0.0, 1e-13, 1e-10, 1e-8):
+        root = spread_words.sqrt(_uncertain([value], [3.0 * V * V]))  # of squares of a normal error
+        made = np.sqrt(np.maximum(value + errors * errors, 0.0)) - np.sqrt(value)
+        assert 0.7 < root.sigma[0] / np.sqrt(np.mean(made * made))
+        assert root.sigma[0] < 1.4 * np.sqrt(V)
+
+
 def test_small_float16_numbers_have_the_sigma_of_their_quantum():
     y = stored(np.array([1e-7]), 0.0, np.dtype(np.float16))
     assert y.sigma[0] >= 2.0**-24 / np.sqrt(12)
