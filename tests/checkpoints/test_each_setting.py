@@ -16,7 +16,7 @@ import torch
 import transformers
 
 from compare.folder.ours import KINDS, run_ours
-from compare.folder.theirs import _wide, _widen
+from compare.folder.theirs import _compute_constants, _wide, _widen
 from refimpl.checkpoints.errors import CheckpointError
 from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.files.reader import read_safetensors
@@ -92,6 +92,7 @@ def theirs(name, settings, ids):
             torch.manual_seed(1)
             for parameter in filter(lambda parameter: parameter.requires_grad, model.parameters()):
                 parameter.normal_(std=0.5)
+            _compute_constants(model)
             _widen(model)
             keywords = {words[key]: torch.tensor(x) for key, x in ids.items()}
             uncached = {"use_cache": False} if hasattr(config, "use_cache") else {}
@@ -115,7 +116,7 @@ def ours(name, config, tensors, ids):
     groups = frozenset({"head"}) if KINDS[name] == "t5" else groups
     stages = run_ours(name, ids, params, config, groups=groups).stages
     named = [stages[key] for key in ("logits", "logits of texts for images") if key in stages]
-    return (named or [*stages.values()])[-1]
+    return named[-1] if named else [x for stage, x in stages.items() if stage != "pooler"][-1]
 
 
 def compared(name, settings, key):
