@@ -7,7 +7,7 @@ from typing import Any
 
 from refimpl.checkpoints.errors import naming, raise_faults, shown
 from refimpl.checkpoints.files.config import read_config
-from refimpl.checkpoints.settings_map import LARGEST_SIZE, is_integer, not_accepted
+from refimpl.checkpoints.settings_map import LARGEST_SIZE, is_integer, is_number, not_accepted
 
 GENERATION = "generation_config.json"
 FLAGS = ("do_sample", "renormalize_logits")
@@ -143,4 +143,4 @@ def _at_least(least):
 
 
 def _between(low, high):
-    return lambda value: (is_integer(value) or isinstance(value, float)) and low <= value <= high
+    return lambda value: is_number(value) and low <= value <= high

@@ -21,6 +21,22 @@ def is_integer(value):
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_number(value):
+    """Tell a number from a boolean and everything else.
+
+    Parameters
+    ----------
+    value : object
+        Anything that JSON can hold.
+
+    Returns
+    -------
+    bool
+        True for an integer or a float.
+    """
+    return is_integer(value) or isinstance(value, float)
+
+
 def not_accepted(settings, accepted):
     """Find the settings that describe a model which `refimpl` does not have.
 
@@ -145,7 +161,7 @@ def not_numbers(settings, ranges):
     return [
         f"{key} must be a number between {low:g} and {high:g}, got {shown(settings[key])}"
         for key, (low, high) in ranges.items()
-        if not (is_integer(settings[key]) or isinstance(settings[key], float)) or not low < settings[key] < high
+        if not is_number(settings[key]) or not low < settings[key] < high
     ]
 
 

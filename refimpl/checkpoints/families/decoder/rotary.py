@@ -1,7 +1,7 @@
 """Rotary positions between Hugging Face's config.json and our settings."""
 
 from refimpl.checkpoints.errors import shown
-from refimpl.checkpoints.settings_map import is_integer
+from refimpl.checkpoints.settings_map import is_integer, is_number
 from refimpl.positions.rotary_scaling import DynamicNtkScaling, LinearScaling, Llama3Scaling, YarnScaling
 
 N_TRAINED = "original_max_position_embeddings"
@@ -56,7 +56,7 @@ def rotary_from_hf(settings, *, theta=10000.0, share=1.0):
             ("rope_theta", found["theta"], lambda x: x > 1, "above 1"),
             ("partial_rotary_factor", found["share"], lambda x: 0 < x <= 1, "in (0, 1]"),
         )
-        if not (_is_number(value) and fits(value))
+        if not (is_number(value) and fits(value))
     ]
     kind = _first(given.get("rope_type"), given.get("type"), "default")
     if not isinstance(kind, str) or kind not in REQUIRED:
@@ -148,8 +148,4 @@ def _first(*values):
 
 
 def _is_positive(value):
-    return _is_number(value) and value > 0
-
-
-def _is_number(value):
-    return is_integer(value) or isinstance(value, float)
+    return is_number(value) and value > 0
