@@ -1,6 +1,5 @@
 """CLIP: its two encoders and its loss, against `transformers`."""
 
-from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -9,7 +8,7 @@ from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal, normal_params
 from compare.peers.family_peer import call_family, family_model, names_of
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.blocks.contrast import contrast
 from refimpl.checkpoints.families.clip.names import clip_rows
 from refimpl.checkpoints.name_map import split_rows
@@ -60,17 +59,12 @@ def text_inputs(generator, *, config, n_batch, n_seq):
 
 
 def transformers_clip(images, token_ids, params, *, config, mask=None):
-    with float64_throughout(images):
+    with throughout(images.dtype):  # its softmax, too
         found = call_family(
             "clip", params, config, pixel_values=images, input_ids=token_ids, attention_mask=mask.long(),
             position_ids=torch.arange(token_ids.shape[1])[None], return_loss=True, further=_places(config),
         )  # fmt: skip
     return found.loss, found.logits_per_text
-
-
-def float64_throughout(x):
-    """Let the model take its softmax in float64 where everything else is."""
-    return Float64Throughout() if x.dtype == torch.float64 else nullcontext()
 
 
 def _places(config):
@@ -85,7 +79,7 @@ def _tower(name, params, config, **keywords):
     part, projection = {"image": ("vision_model", "visual_projection"), "text": ("text_model", "text_projection")}[name]
     model = getattr(family_model("clip", config), part)
     own = {key.removeprefix(f"{part}."): x for key, x in {**theirs, **_places(config)}.items() if key.startswith(part)}
-    with float64_throughout(params["projection.weight"]):
+    with throughout(params["projection.weight"].dtype):
         found = torch.func.functional_call(model, own, (), {**keywords, "output_hidden_states": True})
     return (*found.hidden_states, torch.nn.functional.linear(found.pooler_output, theirs[f"{projection}.weight"]))
 

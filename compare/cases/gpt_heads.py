@@ -1,13 +1,12 @@
 """GPT-1 and GPT-2 that tell the next token, or the class of a text, against `transformers`."""
 
-from contextlib import nullcontext
 
 import torch
 
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config
 from compare.cases.gpt import ERF, GPT1, GPT2, inputs_of
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from compare.peers.transformers_gpt import call_gpt
 from refimpl.arrays import array_namespace
 from refimpl.blocks.next_token_loss import next_token_loss
@@ -41,8 +40,7 @@ def transformers_lm(token_ids, params, *, config, mask=None):
     told = token_ids if mask is None else token_ids.masked_fill(~heads_of_texts(torch, mask), UNTOLD)
     keywords = {"config": config, "groups": frozenset({"head"}), "mask": mask, "labels": told}
     # Their loss is float32 whatever the logits are; in float64 it is to be float64.
-    is_wide = params["token.weight"].dtype == torch.float64
-    with Float64Throughout() if is_wide else nullcontext():
+    with throughout(params["token.weight"].dtype):
         found = call_gpt(token_ids, params, **keywords)
     return found.logits, found.loss
 

@@ -1,6 +1,5 @@
 """Longformer, all its hidden states, against `transformers`."""
 
-from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal_params
 from compare.cases.encoder import wrong_stack
 from compare.peers.family_peer import call_family
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.blocks.longformer_block import longformer_block
 from refimpl.checkpoints.families.longformer.names import longformer_rows
 from refimpl.models.longformer import model
@@ -44,7 +43,7 @@ def transformers_longformer(token_ids, segment_ids, global_ids, params, *, confi
     # The class has a pooler, which is not asked for.
     table, d_model = params["embeddings.token.weight"], config.d_model
     pooler = {"pooler.dense.weight": table.new_zeros(d_model, d_model), "pooler.dense.bias": table.new_zeros(d_model)}
-    with Float64Throughout() if table.dtype == torch.float64 else nullcontext():
+    with throughout(table.dtype):
         found = call_family(
             "longformer", params, config, further=pooler, input_ids=token_ids, token_type_ids=segment_ids,
             attention_mask=torch.ones_like(token_ids) if mask is None else mask.long(),

@@ -1,13 +1,11 @@
 """The loss of causal language modelling, against that of `transformers`."""
 
-from contextlib import nullcontext
 
-import torch
 
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
 from compare.cases.draw import normal
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.blocks.next_token_loss import next_token_loss
 
 
@@ -20,7 +18,7 @@ def inputs(generator, *, n_batch, n_seq, vocab_size, ignored=0.0):
 def transformers_loss(logits, targets):
     from transformers.loss.loss_utils import ForCausalLMLoss  # takes seconds to import
 
-    with Float64Throughout() if logits.dtype == torch.float64 else nullcontext():
+    with throughout(logits.dtype):
         return ForCausalLMLoss(logits, targets, logits.shape[-1])
 
 

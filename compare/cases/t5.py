@@ -1,8 +1,6 @@
 """T5 and T5 1.1, all their states, logits and losses, against `transformers`."""
 
-from contextlib import nullcontext
 
-import torch
 
 from compare.cases.bug import rewritten
 from compare.cases.case import Case, Config, Inputs
@@ -10,7 +8,7 @@ from compare.cases.draw import normal_params
 from compare.cases.encoder import wrong_stack
 from compare.cases.encoder_decoder import PADDED, draw_sequences, long, sizes
 from compare.peers.family_peer import call_family
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.attention.biased_layer import biased_attention
 from refimpl.blocks.t5_block import t5_decoder_block, t5_encoder_block
 from refimpl.blocks.target_loss import target_loss
@@ -36,8 +34,7 @@ def inputs(generator, *, config, n_batch, n_source, n_target, padded=False, grou
 
 
 def _call(params, config, **keywords):
-    is_wide = next(iter(params.values())).dtype == torch.float64
-    with Float64Throughout() if is_wide else nullcontext():
+    with throughout(next(iter(params.values())).dtype):
         return call_family("t5", params, config, use_cache=False, **keywords)
 
 

@@ -1,6 +1,6 @@
 """Models of `transformers`, run so that every layer can be seen and fed."""
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 
@@ -8,7 +8,7 @@ import torch
 
 from compare.folder.models import ENDS, IMAGES, LOGITS, NEXT, PAIRS, POOLER, STARTS, TEXTS
 from compare.folder.ours import Seen, stack_names
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.ledger import conventions
 
@@ -48,27 +48,29 @@ def load_theirs(folder, class_name, dtype):
 
     kernels = {"attn_implementation": "eager", "experts_implementation": "eager"}
     settings = {**kernels, "use_safetensors": True, "local_files_only": True}
-    with _wide(dtype):
+    with throughout(DTYPES[dtype]):
         loaded = getattr(transformers, class_name).from_pretrained(folder, dtype=DTYPES[dtype], **settings)
-    _compute_constants(loaded)
-    if dtype == "float64":
-        _widen(loaded)
+    compute_constants(loaded, dtype)
     return Theirs(loaded.eval(), dtype)
 
 
-def _compute_constants(model):
-    """Replace what is no weight, and has no more digits than its file: in bfloat16, sinusoids have three."""
+def compute_constants(model, dtype):
+    """Replace what is no weight, and has fewer digits than the dtype.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        The model; it is changed.
+    dtype : {"float64", "float32"}
+        In which it computes.
+    """
     names = FAMILIES[model.config.model_type].names
     for name, parameter in model.named_parameters():
         make = names.maker(name.removeprefix(names.prefix))
-        if make:  # a table of sinusoids
+        if make:  # a table of sinusoids, which in a file in bfloat16 have three digits
             parameter.data = torch.tensor(make(tuple(parameter.shape)), dtype=parameter.dtype)
-
-
-def _widen(model):
-    """Replace what has no more digits than float32 has."""
     for module in model.modules():
-        if hasattr(module, "gelu_impl"):  # Bloom's own, with sqrt(2 / pi) in eight digits
+        if dtype == "float64" and hasattr(module, "gelu_impl"):  # Bloom's own, with sqrt(2 / pi) in eight digits
             module.gelu_impl = torch.nn.GELU("tanh")
 
 
@@ -111,7 +113,7 @@ class Theirs:
             keywords["pixel_values"] = keywords["pixel_values"].to(DTYPES[self.dtype])
         if hasattr(self.model.config, "use_cache"):
             keywords["use_cache"] = False
-        with torch.no_grad(), _wide(self.dtype), hooks:
+        with torch.no_grad(), throughout(DTYPES[self.dtype]), hooks:
             told = self.model(**keywords)
         results = {RESULTS[key]: _numpy(told[key]) for key in RESULTS if key in told}
         return Seen(hooks.seen | results)
@@ -173,7 +175,3 @@ class _Hooks(ExitStack):
 
 def _numpy(x):
     return x.detach().numpy().copy()
-
-
-def _wide(dtype):
-    return Float64Throughout() if dtype == "float64" else nullcontext()

@@ -1,5 +1,7 @@
 """Run models of `transformers` in float64 all the way: where they fix float32, in float64 they take float64."""
 
+from contextlib import nullcontext
+
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -21,3 +23,19 @@ class Float64Throughout(TorchFunctionMode):
 
 def _wide(value):
     return torch.float64 if value is torch.float32 else value
+
+
+def throughout(dtype):
+    """Run what follows in float64 all the way if that is its dtype, and else as it is.
+
+    Parameters
+    ----------
+    dtype : torch.dtype
+        Of the weights or of the input.
+
+    Returns
+    -------
+    context manager
+        For a ``with``.
+    """
+    return Float64Throughout() if dtype is torch.float64 else nullcontext()

@@ -1,11 +1,10 @@
 """Decoder-only models of `transformers`, called with our parameters."""
 
-from contextlib import nullcontext
 from functools import cache
 
 import torch
 
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 from refimpl.checkpoints.families.registry import family_named
 from refimpl.checkpoints.name_map import split_rows
 
@@ -44,9 +43,9 @@ def call_decoder(model_type, params, token_ids, *, config, headed, mask=None, **
         "use_cache": False,
         **settings,
     }
-    wide = params["norm.weight"].dtype == torch.float64
-    with Float64Throughout() if wide else nullcontext():
-        model = _model(model_type, config, headed, wide)
+    dtype = params["norm.weight"].dtype
+    with throughout(dtype):
+        model = _model(model_type, config, headed, wide=dtype == torch.float64)
         return torch.func.functional_call(model, _their_params(model_type, params, config, headed), (), keywords)
 
 

@@ -1,11 +1,10 @@
 """The mixtures of experts of `transformers`, called with our parameters."""
 
-from contextlib import nullcontext
 from functools import cache
 
 import torch
 
-from compare.peers.float64_throughout import Float64Throughout
+from compare.peers.float64_throughout import throughout
 
 
 def transformers_mixture(
@@ -47,7 +46,7 @@ def transformers_mixture(
         theirs = {**_fused(params), **_of_shared(params)}
     else:
         block, theirs = _mixtral(**settings, d_ff=_width(params, "gate_proj")), _fused(params)
-    with Float64Throughout() if x.dtype == torch.float64 else nullcontext():
+    with throughout(x.dtype):
         y = torch.func.functional_call(block, theirs, (x,))
     return y, torch.nn.functional.linear(x, params["router.weight"])
 

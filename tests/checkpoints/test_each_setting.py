@@ -16,7 +16,8 @@ import torch
 import transformers
 
 from compare.folder.ours import KINDS, run_ours
-from compare.folder.theirs import _compute_constants, _wide, _widen
+from compare.folder.theirs import compute_constants
+from compare.peers.float64_throughout import Float64Throughout
 from refimpl.checkpoints.errors import CheckpointError
 from refimpl.checkpoints.families.registry import FAMILIES
 from refimpl.checkpoints.files.reader import read_safetensors
@@ -84,7 +85,7 @@ def theirs(name, settings, ids):
     words = {"token_ids": "input_ids", "target_ids": "decoder_input_ids", "images": "pixel_values"}
     kind = transformers.models.auto.configuration_auto.CONFIG_MAPPING[name]
     try:
-        with _wide("float64"), torch.no_grad():
+        with Float64Throughout(), torch.no_grad():
             config = kind.from_dict(copy.deepcopy(settings))
             config._attn_implementation = "eager"
             config._experts_implementation = "eager"
@@ -92,8 +93,7 @@ def theirs(name, settings, ids):
             torch.manual_seed(1)
             for parameter in filter(lambda parameter: parameter.requires_grad, model.parameters()):
                 parameter.normal_(std=0.5)
-            _compute_constants(model)
-            _widen(model)
+            compute_constants(model, "float64")
             keywords = {words[key]: torch.tensor(x) for key, x in ids.items()}
             uncached = {"use_cache": False} if hasattr(config, "use_cache") else {}
             return model, model(**keywords, **uncached, return_dict=True)
